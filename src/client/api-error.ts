@@ -71,7 +71,8 @@ recogniseAnyCopy(ApiError, 'ApiError')
  * `user:password@` of a URL can all be secrets.
  */
 export function redacted(text: string, secrets: readonly string[]): string {
-  const written = secrets.flatMap((secret) => [secret, encodeURIComponent(secret)])
+  // The longest comes first, because one can contain another.
+  const written = secrets.flatMap((secret) => [secret, encodeURIComponent(secret)]).sort((a, b) => b.length - a.length)
   const withoutSecrets = written.reduce((rest, each) => rest.replaceAll(each, '[secret]'), text)
   return withoutSecrets.replace(/\bhttps?:\/\/[^\s"'<>]+/gi, '[url]').slice(0, 500)
 }

@@ -1,7 +1,7 @@
-import { checkNumbers, checkUnknown } from '../check-options.ts'
+import { aFunction, checkOptions, having, type Rule, type Rules, required, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { eventTypes } from '../events/catalogue.ts'
-import { isPromise } from '../internal/maybe-promise.ts'
+import { guarded } from '../internal/guarded.ts'
 import { type Timer, unref } from '../internal/timers.ts'
 import type { DeliveryReport } from '../receiver/hooks.ts'
 import type { Receiver } from '../receiver/options.ts'
@@ -64,7 +64,7 @@ const toleranceMs = 60_000
  * @throws WebhookError `invalid_option`
  */
 export function watchWebhook(options: WatchOptions): Watch {
-  checkOptions(options)
+  checkOptions('watchWebhook', options, rules)
   return new WebhookWatch(options)
 }
 
@@ -73,6 +73,7 @@ type Kind = WebhookProblem['kind']
 class WebhookWatch implements Watch {
   readonly #options: WatchOptions
   readonly #stopping = new AbortController()
+  readonly #unobserve: () => void
   #known: ReadonlyMap<Kind, string> = new Map()
   #timer: Timer | undefined
   /** The time of the newest delivery in this process. One that arrived before the watch is unknown, and counts as seen. */
@@ -83,7 +84,7 @@ class WebhookWatch implements Watch {
 
   constructor(options: WatchOptions) {
     this.#options = options
-    options.receiver.observe({
+    this.#unobserve = options.receiver.observe({
       delivery: (report) => {
         if (isFromSender(report)) this.#seenAt = Date.now()
       },
@@ -92,6 +93,7 @@ class WebhookWatch implements Watch {
   }
 
   stop(): void {
+    this.#unobserve()
     clearTimeout(this.#timer)
     this.#stopping.abort(new WebhookError('closing', 'the watch was stopped'))
   }
@@ -174,26 +176,30 @@ class WebhookWatch implements Watch {
     const { kind, message, solved } = problem
     const level = solved ? 'info' : kind === 'unchecked' ? 'warn' : 'error'
     logger[level]({ kind, webhook: webhook.id }, solved ? `solved: ${message}` : message)
-    const threw = (err: unknown) => logger.error({ err }, 'onProblem threw')
-    try {
-      const result: unknown = onProblem?.(problem)
-      if (isPromise(result)) result.then(undefined, threw)
-    } catch (error) {
-      threw(error)
-    }
+    guarded(
+      () => onProblem?.(problem),
+      (err) => logger.error({ err }, 'onProblem threw'),
+    )
   }
 }
 
 /** Anyone can send a delivery that is rejected before its body is parsed. */
 const isFromSender = ({ type, outcome }: DeliveryReport): boolean => type !== undefined || outcome === 'malformed'
 
-function checkOptions({ client, receiver, webhook, everyMs, onProblem, ...unknown }: WatchOptions): void {
-  if (typeof client?.webhook?.get !== 'function') throw invalid('client has to be a client from createClient()')
-  if (typeof receiver?.observe !== 'function') throw invalid('receiver has to be a receiver from createReceiver()')
-  if (typeof webhook?.id !== 'string') throw invalid('webhook has to be data.webhook of registerWebhook()')
-  if (onProblem !== undefined && typeof onProblem !== 'function') throw invalid('onProblem has to be a function')
-  checkNumbers('watchWebhook', { everyMs })
-  checkUnknown('watchWebhook', unknown)
-}
+const aWebhook: Rule = [
+  'data.webhook of registerWebhook()',
+  (value: Partial<Webhook> | null) => typeof value?.id === 'string',
+]
 
-const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `watchWebhook: ${problem}`)
+const aClient: Rule = [
+  'a client from createClient()',
+  (value: Partial<Client> | null) => typeof value?.webhook?.get === 'function',
+]
+
+const rules: Rules<WatchOptions> = {
+  client: required(aClient),
+  receiver: required(having('a receiver from createReceiver()', 'observe')),
+  webhook: required(aWebhook),
+  everyMs: wholeNumber(),
+  onProblem: aFunction,
+}

@@ -1,4 +1,4 @@
-import { checkUnknown } from '../check-options.ts'
+import { checkedApart, checkOptions } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 
 /** A person who may see the pages and act. Each action is logged with the name. */
@@ -20,7 +20,7 @@ export interface DashboardOptions {
    * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in. `{ user }`
    * does so too, and each action is logged with that name. `'read'` shows every page without its actions, and an action
    * is answered 403. `false` is answered 403. A `Response`, such as a redirect to a sign-in page, is sent as it is. If it
-   * throws, the answer is 500. On your own machine, `localOnly()` makes one.
+   * throws, or takes longer than 10 s, the answer is 500. On your own machine, `localOnly()` makes one.
    */
   readonly authorize: (request: Request) => Decision | Promise<Decision>
   /**
@@ -77,8 +77,9 @@ export interface Dashboard {
  * @throws WebhookError `invalid_option`
  */
 export function checkDashboardOptions(options: DashboardOptions): DashboardOptions & { readonly path: string } {
-  const { path = '/', authorize, origin, redact, ...unknown } = options ?? {}
-  checkUnknown('dashboard', unknown)
+  const rules = { path: checkedApart, authorize: checkedApart, origin: checkedApart, redact: checkedApart }
+  checkOptions<DashboardOptions>('dashboard', options, rules)
+  const { path = '/', authorize, origin, redact } = options ?? {}
   if (typeof path !== 'string' || !/^(\/[\w.~!$&'()*+,;=:@%-]+)*\/?$/.test(path) || path === '')
     throw invalid("path has to begin with a slash, such as '/inbox'")
   if (typeof authorize !== 'function')

@@ -1,5 +1,5 @@
 import type { Attributes, MeterProvider, TracerProvider } from '@opentelemetry/api'
-import { checkUnknown } from '../check-options.ts'
+import { aFunction, checkOptions, having, type Rules, text } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/catalogue.ts'
 import type { Telemetry } from '../receiver/telemetry.ts'
@@ -42,7 +42,7 @@ export interface OpenTelemetryOptions {
  * @throws WebhookError `invalid_option`
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
-  checkOptions(options)
+  checkOptions('openTelemetry', options, rules)
   const { receiver, attributes, tracerProvider, meterProvider } = options
   const own = receiver === undefined ? {} : { 'media_webhooks.receiver': receiver }
   const spans = new Spans({ own, attributes, tracerProvider })
@@ -65,17 +65,11 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   }
 }
 
-function checkOptions(options: OpenTelemetryOptions): void {
-  const { receiver, attributes, tracerProvider, meterProvider, ...unknown } = options
-  if (receiver !== undefined && (typeof receiver !== 'string' || receiver === ''))
-    throw invalid('receiver has to be a name, such as "uploads"')
-  if (attributes !== undefined && typeof attributes !== 'function')
-    throw invalid('attributes has to be a function of an event')
-  if (tracerProvider !== undefined && typeof tracerProvider?.getTracer !== 'function')
-    throw invalid('tracerProvider has to have getTracer, as a TracerProvider of the SDK has')
-  if (meterProvider !== undefined && typeof meterProvider?.getMeter !== 'function')
-    throw invalid('meterProvider has to have getMeter, as a MeterProvider of the SDK has')
-  checkUnknown('openTelemetry', unknown)
+const rules: Rules<OpenTelemetryOptions> = {
+  receiver: text,
+  attributes: aFunction,
+  tracerProvider: having('a TracerProvider of the SDK, which has getTracer', 'getTracer'),
+  meterProvider: having('a MeterProvider of the SDK, which has getMeter', 'getMeter'),
 }
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `openTelemetry: ${message}`)

@@ -22,11 +22,17 @@ const maxUnanswered = 500
 /** Maximum number of steps that wait for a connection or for the answers to others. */
 const maxWaiting = 10_000
 
-/** The interval at which a connecting client is checked, and at which a step is repeated, in ms. */
+/** The interval at which a connecting client is checked, and the first delay before a step is repeated (ms). */
 const lookMs = 10
 
-/** The errors with which Redis did nothing, because it is failing over or starting. */
-const notNow = /\bREADONLY\b|^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/
+/** Maximum delay before a step is repeated (ms). */
+const longestDelayMs = 160
+
+/** Redis did nothing, for a while: it is failing over, starting, runs a script, or cannot write to its disk. */
+const notNow = /\b(READONLY|MASTERDOWN)\b|(^|-)(LOADING|BUSY|MISCONF|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/
+
+/** This server is a replica. */
+const replica = /\b(READONLY|MASTERDOWN)\b/
 
 /**
  * Limits how long a step may wait for Redis, and how many do: clients queue commands for as long as they are
@@ -36,12 +42,13 @@ const notNow = /\bREADONLY\b|^(LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICA
 export function redisReach(options: ReachOptions): ReachRedis {
   const { isReady, timeoutMs } = options
   const line = new Line(isReady)
-  const tooLate = (): never => {
-    throw new Error(isReady() ? `no answer from Redis within ${timeoutMs} ms` : 'there is no connection to Redis')
-  }
 
   return async (step, late) => {
     const turn = new Turn()
+    const tooLate = (): never => {
+      if (!isReady()) throw new Error('there is no connection to Redis')
+      throw turn.error ?? new Error(`no answer from Redis within ${timeoutMs} ms`)
+    }
     const answered = tries(step, turn, line, options)
     return inTime(answered, timeoutMs, tooLate, late).finally(() => {
       turn.isOver = true
@@ -89,18 +96,19 @@ export function withoutCommand(error: unknown): unknown {
 }
 
 async function tries<T>(step: () => Promise<T>, turn: Turn, line: Line, options: ReachOptions): Promise<T> {
-  for (;;) {
+  for (let delayMs = lookMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
     if (!line.enter()) await line.wait(turn)
     try {
       return await step()
     } catch (error) {
-      const canRepeat = !options.isReady() || notNow.test(String((error as Error | undefined)?.message))
-      if (!canRepeat || turn.isOver) throw error
-      if (options.isReady()) options.reconnect?.()
+      turn.error = error
+      const message = String((error as Error | undefined)?.message)
+      if (turn.isOver || (options.isReady() && !notNow.test(message))) throw error
+      if (options.isReady() && replica.test(message)) options.reconnect?.()
     } finally {
       line.answered()
     }
-    await new Promise((resolve) => setTimeout(resolve, lookMs))
+    await new Promise((resolve) => setTimeout(resolve, delayMs))
   }
 }
 
@@ -108,6 +116,8 @@ async function tries<T>(step: () => Promise<T>, turn: Turn, line: Line, options:
 class Turn {
   /** `true` once its caller has stopped waiting. */
   isOver = false
+  /** The last error of Redis. */
+  error: unknown
   start: () => void = () => {}
 }
 

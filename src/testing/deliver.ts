@@ -1,5 +1,7 @@
+import { aFunction, anObject, checkOptions, oneOf, type Rules, text } from '../check-options.ts'
 import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
+import { encoder } from '../internal/utf8.ts'
 import type { Acknowledgement } from '../receiver/acknowledgement.ts'
 import type { Receiver } from '../receiver/options.ts'
 import { fields } from './payload.ts'
@@ -25,6 +27,13 @@ export interface DeliverOptions {
   readonly url?: string
   /** Header fields in addition to the content type and those of the signature. */
   readonly headers?: Readonly<Record<string, string>>
+}
+
+const rules: Rules<DeliverOptions> = {
+  sign: aFunction,
+  format: oneOf('flat', 'envelope'),
+  url: text,
+  headers: anObject,
 }
 
 /** An acknowledgement, and a promise that resolves once the event has been handled. */
@@ -70,8 +79,10 @@ export async function deliver(
  */
 export async function makeDelivery(
   payload: Payload | string | Uint8Array,
-  { sign, format, url = '/webhooks/media', headers = {} }: DeliverOptions = {},
+  options: DeliverOptions = {},
 ): Promise<Delivery> {
+  checkOptions('deliver', options, rules)
+  const { sign, format, url = '/webhooks/media', headers = {} } = options
   const body = bytesOf(payload, format)
   const draft = { url, headers: { 'content-type': 'application/json', ...headers }, body }
   const signed = sign === undefined ? draft : await sign(draft)
@@ -79,8 +90,8 @@ export async function makeDelivery(
 }
 
 function bytesOf(payload: Payload | string | Uint8Array, format?: 'flat' | 'envelope'): Uint8Array {
-  if (typeof payload === 'string') return new TextEncoder().encode(payload)
-  if (payload instanceof Uint8Array) return payload
+  if (typeof payload === 'string') return encoder.encode(payload)
+  if (ArrayBuffer.isView(payload)) return payload as Uint8Array
   checkPayload(payload)
   return encodePayload(payload, format)
 }

@@ -1,5 +1,6 @@
-import { checkChoice } from '../check-options.ts'
+import { checkOptions, oneOf, required } from '../check-options.ts'
 import { type EventType, eventTypes } from '../events/catalogue.ts'
+import { encoder } from '../internal/utf8.ts'
 import { bodyOf, type Payload, qualitiesAndStatus } from './payload.ts'
 
 export type { Payload }
@@ -15,7 +16,7 @@ export type { Payload }
  * @throws WebhookError `invalid_option` when the type is not in the catalogue
  */
 export function samplePayload(type: EventType, fields: Partial<Payload> = {}): Payload {
-  checkChoice('samplePayload', 'type', type, eventTypes)
+  checkOptions('samplePayload', { type }, { type: required(oneOf(...eventTypes)) })
   return {
     type,
     emitted_at: '2026-03-01T12:00:00.123456789Z',
@@ -34,6 +35,6 @@ export function samplePayload(type: EventType, fields: Partial<Payload> = {}): P
  * @throws WebhookError `invalid_option` for any other format
  */
 export function encodePayload(payload: Payload, format: 'flat' | 'envelope' = 'flat'): Uint8Array {
-  checkChoice('encodePayload', 'format', format, ['flat', 'envelope'])
-  return new TextEncoder().encode(bodyOf(payload, format))
+  checkOptions('encodePayload', { format }, { format: oneOf('flat', 'envelope') })
+  return encoder.encode(bodyOf(payload, format))
 }

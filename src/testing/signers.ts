@@ -1,12 +1,13 @@
 import { hmac, hmacKey } from '#crypto'
 import { WebhookError } from '../errors.ts'
 import { decodeBase64, encodeBytes } from '../internal/crypto/encoding.ts'
-import type { BasicAuthOptions } from '../verify/basic-auth.ts'
-import type { HeaderTokenOptions } from '../verify/header-token.ts'
-import type { HmacSignatureOptions } from '../verify/hmac-signature.ts'
+import { encoder } from '../internal/utf8.ts'
+import { type BasicAuthOptions, basicAuth } from '../verify/basic-auth.ts'
+import { type HeaderTokenOptions, headerToken } from '../verify/header-token.ts'
+import { type HmacSignatureOptions, hmacSignature } from '../verify/hmac-signature.ts'
 import { type GetSecrets, readSecrets, type Secrets } from '../verify/secrets.ts'
-import type { StandardWebhooksOptions } from '../verify/standard-webhooks.ts'
-import type { UrlTokenOptions } from '../verify/url-token.ts'
+import { type StandardWebhooksOptions, standardWebhooks } from '../verify/standard-webhooks.ts'
+import { type UrlTokenOptions, urlToken } from '../verify/url-token.ts'
 
 /** The parts of a delivery that a signer reads and changes. */
 export interface Draft {
@@ -26,7 +27,9 @@ export type Signer = (draft: Draft) => Promise<Draft>
 /**
  * Creates a signer for the verifier `urlToken` with the same options. It replaces a token that is already in the URL.
  */
-export function signWithUrlToken({ secret, in: place = 'query', parameter = 'token' }: UrlTokenOptions): Signer {
+export function signWithUrlToken(options: UrlTokenOptions): Signer {
+  urlToken(options)
+  const { secret, in: place = 'query', parameter = 'token' } = options
   const tokens = textsOf(secret)
   const token = encodeURIComponent(tokens[0] as string)
   return async (draft) => {
@@ -63,21 +66,26 @@ function queryWithToken(query: string, token: string, parameter: string): string
 }
 
 /** Creates a signer for the verifier `headerToken` with the same options. */
-export function signWithHeaderToken({ secret, header, prefix = '' }: HeaderTokenOptions): Signer {
+export function signWithHeaderToken(options: HeaderTokenOptions): Signer {
+  headerToken(options)
+  const { secret, header, prefix = '' } = options
   return async (draft) => withHeaders(draft, { [header]: `${prefix}${firstOf(secret)}` })
 }
 
 /** Creates a signer for the verifier `basicAuth` with the same options. */
-export function signWithBasicAuth({ username, password }: BasicAuthOptions): Signer {
-  const credentials = encodeBytes(new TextEncoder().encode(`${username}:${firstOf(password)}`), 'base64')
+export function signWithBasicAuth(options: BasicAuthOptions): Signer {
+  basicAuth(options)
+  const { username, password } = options
+  const credentials = encodeBytes(encoder.encode(`${username}:${firstOf(password)}`), 'base64')
   return async (draft) => withHeaders(draft, { authorization: `Basic ${credentials}` })
 }
 
 /** Creates a signer for the verifier `hmacSignature` with the same options. It signs the time of `now`. */
 export function signWithHmac(options: HmacSignatureOptions): Signer {
+  hmacSignature(options)
   const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', timestamp, now = Date.now } = options
   const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
-  const key = hmacKey(algorithm, new TextEncoder().encode(firstOf(options.secret)))
+  const key = hmacKey(algorithm, encoder.encode(firstOf(options.secret)))
   return async (draft) => {
     const time = unixSeconds(now)
     const signature = await hmac(key, signedContent === 'body' ? '' : `${time}.`, draft.body, encoding)
@@ -93,7 +101,9 @@ export function signWithHmac(options: HmacSignatureOptions): Signer {
  * @param options.id the id of the event (default: a sample)
  */
 export function signWithStandardWebhooks(options: StandardWebhooksOptions & { readonly id?: string }): Signer {
-  const { id = 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W', now = Date.now } = options
+  const { id = 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W', ...verifierOptions } = options ?? {}
+  standardWebhooks(verifierOptions)
+  const { now = Date.now } = options
   const key = hmacKey('sha256', decodeBase64(firstOf(options.secret).replace(/^whsec_/, '')) ?? new Uint8Array())
   return async (draft) => {
     const time = unixSeconds(now)

@@ -10,6 +10,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { serveWebhook } from '../support/serve.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { accepted, examine, type Finding, handWritten, type Request } from './examined-receiver.ts'
+import { finish } from './program.ts'
 
 const examineOne = async (...parameters: Parameters<typeof handWritten>) =>
   examine(`${await serveWebhook(handWritten(...parameters))}?token=s3cret`)
@@ -130,4 +131,21 @@ describe('doctor, given a correct receiver of others', () => {
       fix: expect.stringContaining('NODE_EXTRA_CA_CERTS='),
     })
   })
+})
+
+test('doctor prints no control character that the endpoint sent', async () => {
+  let count = 0
+  const url = await serveWebhook(
+    handWritten((_, rejection) => {
+      if (rejection !== undefined) return rejection
+      return [
+        200,
+        JSON.stringify({ status: count++ % 2 === 0 ? 'accepted' : '\u001b[2J\nok      forged: all is well' }),
+      ]
+    }),
+  )
+  const { output } = await finish(['doctor', `${url}?token=s3cret`])
+  expect(output).toContain('handles an event once')
+  expect(output).not.toContain('\u001b')
+  expect(output).not.toMatch(/^ok +forged/m)
 })

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { events } from '../../src/cli/commands/inbox/events.ts'
-import type { OpenedInbox, Target } from '../../src/cli/commands/inbox/target.ts'
+import type { Target } from '../../src/cli/commands/inbox/target.ts'
 import { createScreen } from '../../src/cli/shared/screen.ts'
-import type { EventQuery } from '../../src/inbox/reading.ts'
+import type { EventQuery, InspectedInbox } from '../../src/inbox/reading.ts'
 import { eventOf } from '../support/inbox.ts'
 import { valuesOf } from './inbox-values.ts'
 
@@ -26,7 +26,7 @@ async function eventsOf(pages: readonly (readonly string[])[]) {
   const stdout = { write: (text: string) => (output += text) }
   const signal = new AbortController().signal
   const screen = createScreen({ stdout, stderr: stdout, stdin: Readable.from([]), env: {}, signal })
-  const inbox = { events: { states: ['handled'], list } } as unknown as OpenedInbox
+  const inbox = { events: { states: ['handled'], list } } as unknown as InspectedInbox
   const values = valuesOf({ type: 'encoding.finished' })
   const code = await events.run?.({ inbox, target, values, words: [], screen })
   return { code, output, asked }

@@ -6,10 +6,10 @@ import { expected } from '../../src/cli/commands/inbox/expected.ts'
 import { media } from '../../src/cli/commands/inbox/media.ts'
 import { show } from '../../src/cli/commands/inbox/show.ts'
 import { stats } from '../../src/cli/commands/inbox/stats.ts'
-import type { OpenedInbox, Target } from '../../src/cli/commands/inbox/target.ts'
+import type { Target } from '../../src/cli/commands/inbox/target.ts'
 import { watch } from '../../src/cli/commands/inbox/watch.ts'
 import { createScreen } from '../../src/cli/shared/screen.ts'
-import type { InboxStats, OpenExpectation } from '../../src/inbox/reading.ts'
+import type { InboxStats, InspectedInbox, OpenExpectation } from '../../src/inbox/reading.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { receiverWith } from '../receiver/listening-receiver.ts'
 import { valuesOf } from './inbox-values.ts'
@@ -26,7 +26,7 @@ afterEach(() => {
 })
 
 /** Runs an action over an inbox until it prints, and returns its exit code and what it prints. */
-async function run(action: Action, inbox: Partial<OpenedInbox>, values = valuesOf(), ...words: string[]) {
+async function run(action: Action, inbox: Partial<InspectedInbox>, values = valuesOf(), ...words: string[]) {
   let output = ''
   const interrupted = new AbortController()
   const stdout = {
@@ -37,7 +37,7 @@ async function run(action: Action, inbox: Partial<OpenedInbox>, values = valuesO
   }
   const { signal } = interrupted
   const screen = createScreen({ stdout, stderr: stdout, stdin: Readable.from([]), env: {}, signal })
-  const code = await action.run?.({ inbox: inbox as OpenedInbox, target, values, words, screen })
+  const code = await action.run?.({ inbox: inbox as InspectedInbox, target, values, words, screen })
   return { code, output }
 }
 
@@ -51,13 +51,13 @@ const open = (rule: string, mediaId: string, inMinutes: number): OpenExpectation
 const counts: InboxStats = { waiting: 0, running: 0, retrying: 0, deadLetters: 0 }
 
 /** An inbox with these expectations. */
-const expecting = (...all: readonly OpenExpectation[]): Partial<OpenedInbox> => ({
+const expecting = (...all: readonly OpenExpectation[]): Partial<InspectedInbox> => ({
   expected: (limit = 100) => all.slice(0, limit),
   stats: () => ({ ...counts, ...(all.length > 0 && { expected: all.length }) }),
 })
 
 /** The inbox of a receiver whose expectation of the end of an encoding is overdue. */
-async function overdueInbox(handler: () => void): Promise<Partial<OpenedInbox>> {
+async function overdueInbox(handler: () => void): Promise<Partial<InspectedInbox>> {
   const receiver = receiverWith({ retry: { attempts: 1 } })
   const { inbox } = receiver
   const rule = { then: 'encoding.finished', within: '10 min', name: 'encoded' } as const
@@ -66,8 +66,8 @@ async function overdueInbox(handler: () => void): Promise<Partial<OpenedInbox>> 
   await vi.advanceTimersByTimeAsync(15 * minute)
   return {
     stats: () => inbox.stats(),
-    history: (mediaId) => inbox.history?.(mediaId) ?? [],
-    deadLetters: inbox.deadLetters,
+    history: async (mediaId) => inbox.history?.(mediaId) ?? [],
+    deadLetters: inbox.deadLetters as InspectedInbox['deadLetters'],
     ...(inbox.events && { events: inbox.events }),
   }
 }
@@ -105,7 +105,7 @@ test('inbox expected says that nothing is expected, and that an inbox keeps no e
 })
 
 test('inbox stats counts what is expected, if there is something', async () => {
-  const events = { states: ['waiting'] } as unknown as OpenedInbox['events']
+  const events = { states: ['waiting'] } as unknown as InspectedInbox['events']
   const inbox = { ...expecting(open('encoded', 'm1', 5)), events }
   expect((await run(stats, inbox)).output).toMatch(/\ndead letters {2}0\nexpected +1\n$/)
   expect(JSON.parse((await run(stats, inbox, valuesOf({ json: true }))).output)).toMatchObject({ expected: 1 })
@@ -113,8 +113,8 @@ test('inbox stats counts what is expected, if there is something', async () => {
 })
 
 test('inbox watch shows how many are expected', async () => {
-  const events = { states: [] } as unknown as OpenedInbox['events']
-  const deadLetters = { list: () => [] } as unknown as OpenedInbox['deadLetters']
+  const events = { states: [] } as unknown as InspectedInbox['events']
+  const deadLetters = { list: () => [] } as unknown as InspectedInbox['deadLetters']
   const { output } = await run(watch, { ...expecting(open('encoded', 'm1', 5)), events, deadLetters })
   expect(output).toBe('2026-03-01T12:00:00.000Z  waiting 0, retrying 0, dead letters 0, expected 1\n')
 })

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { NewsReader } from '../../src/cli/commands/inbox/news.ts'
-import type { OpenedInbox, Target } from '../../src/cli/commands/inbox/target.ts'
+import type { Target } from '../../src/cli/commands/inbox/target.ts'
 import { watch } from '../../src/cli/commands/inbox/watch.ts'
 import { createScreen } from '../../src/cli/shared/screen.ts'
-import type { DeadLetter, EventRecord, EventState } from '../../src/inbox/reading.ts'
+import type { DeadLetter, EventRecord, EventState, InspectedInbox } from '../../src/inbox/reading.ts'
 import { WebhookError } from '../../src/index.ts'
 import { eventOf } from '../support/inbox.ts'
 import { valuesOf } from './inbox-values.ts'
@@ -43,7 +43,7 @@ function fakeInbox() {
     },
     deadLetters: { list: () => has.deadLetters },
   }
-  return { has, inbox: inbox as unknown as OpenedInbox }
+  return { has, inbox: inbox as unknown as InspectedInbox }
 }
 
 describe('the news of an inbox', () => {
@@ -84,7 +84,7 @@ describe('the news of an inbox', () => {
 describe('watch', () => {
   const target: Target = { kind: 'redis', address: 'redis://:secret-pw@127.0.0.1', name: undefined }
 
-  function watching(inbox: OpenedInbox) {
+  function watching(inbox: InspectedInbox) {
     const written = { output: '', errors: '' }
     const ended = new AbortController()
     const screen = createScreen({

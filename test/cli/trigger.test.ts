@@ -99,7 +99,7 @@ describe('trigger', () => {
 
   test('reorders the events of a media item, and says that a single event has no order', async () => {
     const { url, events } = await receive()
-    const { code } = await trigger('lifecycle', url, '--fault', 'reorder', '--time-scale', '0.01')
+    const { code } = await trigger('lifecycle', url, '--fault', 'reorder', '--time-scale', '0.05')
     expect(code).toBe(0)
     const types = events.map(({ type }) => type)
     expect(types).toHaveLength(5)

@@ -228,6 +228,22 @@ describe('watchWebhook', () => {
     expect([told, get.mock.calls.length]).toEqual([[], calls + 1])
   })
 
+  test('leaves none of its hooks on the receiver after stop', async () => {
+    const receiver = receiverWith().onAny(() => {})
+    const seen = vi.fn()
+    const { observe } = receiver
+    vi.spyOn(receiver, 'observe').mockImplementation(({ delivery }) => {
+      seen.mockImplementation((report) => delivery?.(report))
+      return observe.call(receiver, { delivery: seen })
+    })
+    const { watch } = watching(receiver)
+    await deliver(receiver, anEvent())
+    expect(seen).toHaveBeenCalledOnce()
+    watch.stop()
+    await deliver(receiver, anEvent())
+    expect(seen).toHaveBeenCalledOnce()
+  })
+
   test.each([
     ['client', 'client has to be a client'],
     ['receiver', 'receiver has to be a receiver'],

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { postRoutes } from '../../src/dashboard/acting/actions.ts'
 import { type Dashboard, dashboard } from '../../src/dashboard/index.ts'
 import { assets } from '../../src/dashboard/page/assets.ts'
@@ -190,4 +190,16 @@ test.each([undefined, {}, { path: '/inbox' }])('the options %j are rejected, and
   expect(() => dashboard(receiverWith(), untyped(wrong))).toThrow(
     expect.objectContaining({ code: 'invalid_option', message }),
   )
+})
+
+test('an authorize that never settles is answered 500 after 10 s', async () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const errors: object[] = []
+  const logger = { ...silent, error: (details: object) => void errors.push(details) }
+  const page = dashboard(receiverWith({ logger }), { ...options, authorize: () => new Promise<boolean>(() => {}) })
+  const answer = ask(page, ['GET', ''])
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect((await answer).status).toBe(500)
+  expect(errors).toEqual([{ err: expect.objectContaining({ code: 'timeout' }) }])
 })

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { Causes, commonFailures } from '../../src/dashboard/reading/causes.ts'
 import { byHour, firstFailureOf, firstOf } from '../../src/dashboard/reading/first-failure.ts'
 import { Redaction } from '../../src/dashboard/reading/redaction.ts'
+import { templateOf } from '../../src/dashboard/reading/template.ts'
 import type { DeadLetter, FailedAttempt, HandlerFailure, ReadableInbox } from '../../src/inbox/reading.ts'
 import { silent } from '../support/silent.ts'
 
@@ -88,4 +89,34 @@ describe('the text of a cause', () => {
   test('has # for what differs in it', async () => {
     expect(await textsOf('retry "a" after 3 s', 'retry "b" after 4 s')).toEqual([[publish('retry “#” after # s')]])
   })
+
+  test('is made in linear time, with any number of quotes', () => {
+    const message = " 'a".repeat(200)
+    const before = process.cpuUsage()
+    for (let times = 0; times < 300; times++) templateOf(message)
+    // Microseconds. One pattern for a whole quoted part takes 500,000.
+    expect(process.cpuUsage(before).user).toBeLessThan(300_000)
+  })
+
+  test.each([
+    [`no film 'it's late'`, 'no film “#”'],
+    ['“a” «b» ‘c’ `d`', '“#” “#” “#” “#”'],
+    [`don't "a`, `don't "a`],
+    ['"a"b" c', '“#” c'],
+  ])('of %s is %s', (message, template) => {
+    expect(templateOf(message)).toBe(template)
+  })
+})
+
+test('dead letters are grouped in turns of the event loop', async () => {
+  const message = `no film ${"'a ".repeat(200)}`
+  const letters = Array.from({ length: 1_000 }, () =>
+    deadLetter(...[3, 2, 1].map((each) => attempt(each, publish(message + each)))),
+  )
+  const inbox = { deadLetters: { list: () => letters } } as unknown as ReadableInbox
+  let turns = 0
+  const counting = setInterval(() => turns++, 0)
+  await new Causes(inbox, new Redaction(undefined, silent)).read(letters.length)
+  clearInterval(counting)
+  expect(turns).toBeGreaterThan(3)
 })

@@ -93,6 +93,27 @@ describe('a function', () => {
     ],
     ['returns nothing', () => undefined],
     ['returns a promise', async () => ({ title: secret })],
+    ['rejects', () => Promise.reject(new Error('no'))],
+    ['returns a BigInt in it', () => ({ title: secret, size: 1n })],
+    [
+      'returns a cycle',
+      () => {
+        const shown: Record<string, unknown> = { title: secret }
+        shown['self'] = shown
+        return shown
+      },
+    ],
+    [
+      'returns a getter that throws',
+      () => ({
+        title: secret,
+        get size() {
+          throw new Error('no')
+        },
+      }),
+    ],
+    ['returns a BigInt', () => 1n],
+    ['returns what is no JSON', () => ({ title: secret, toJSON: () => undefined })],
   ])('that %s hides the payload', async (_, redact) => {
     const { receiver } = await withSecret()
     const text = await pagesOf(receiver, { redact: untyped(redact) })

@@ -51,7 +51,7 @@ describe('createEmulator', () => {
     [{ accessToken: 's3 cret' }, 'accessToken has to be printable ASCII without spaces'],
     [{ accessToken: 'gehäim' }, 'accessToken has to be printable ASCII without spaces'],
     [{ secretKey: null }, 'secretKey has to be printable ASCII without spaces'],
-    [{ timescale: 1, toString: 1 }, 'there is no option timescale, toString; there are port, profile, timeScale, '],
+    [{ timescale: 1, toString: 1 }, 'there is no option timescale; there are port, profile, timeScale, '],
     [{ publicKey: 'a:b' }, 'publicKey must not contain a colon'],
   ])('rejects %j', async (options, message) => {
     const error = await createEmulator(options as EmulatorOptions).catch((reason: unknown) => reason)

@@ -4,6 +4,7 @@ import { maskingHelp } from '../shared/mask.ts'
 import { readScheme, schemeChoice, schemeFlags } from '../shared/schemes.ts'
 import type { Screen } from '../shared/screen.ts'
 import { receiverUrl, secretUrlHelp } from '../shared/secret-url.ts'
+import { plain } from '../shared/text.ts'
 import { createEndpoint, maskedEndpointUrl } from './doctor/endpoint.ts'
 import { examine, maxRequests } from './doctor/examine.ts'
 import type { Finding } from './doctor/finding.ts'
@@ -63,6 +64,7 @@ function printSummary(findings: readonly Finding[], requests: number, { print, p
 }
 
 function printFinding({ check, verdict, reason, fix }: Finding, { print, paint }: Screen): void {
-  print(`${paint(styles[verdict], verdict.padEnd(8))}${check}: ${reason}`)
-  if (fix !== undefined) print(`${' '.repeat(8)}${paint('dim', 'fix:')} ${fix}`)
+  // A reason or a fix can quote what the endpoint sent.
+  print(`${paint(styles[verdict], verdict.padEnd(8))}${plain(`${check}: ${reason}`)}`)
+  if (fix !== undefined) print(`${' '.repeat(8)}${paint('dim', 'fix:')} ${plain(fix)}`)
 }

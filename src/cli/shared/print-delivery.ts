@@ -26,7 +26,7 @@ export function printDelivery(
   const cells = align(
     [
       startedAt.toISOString().slice(11, 23),
-      sending.payload.type,
+      plain(sending.payload.type),
       copy ? 'copy' : `attempt ${attempt}`,
       `${answer?.status ?? '-'}`,
       `${durationMs.toFixed(1)} ms`,
@@ -40,5 +40,5 @@ export function printDelivery(
   print([...cells.with(3, status), ...to, body].join('  ').trimEnd())
   if (failure === undefined) return
   const retry = retryInMs === undefined ? '' : `; retry in ${Math.round(retryInMs) / 1_000} s`
-  print(`${' '.repeat(14)}not acknowledged (${failure.reason}): ${withRefusedHint(failure.message)}${retry}`)
+  print(`${' '.repeat(14)}not acknowledged (${failure.reason}): ${withRefusedHint(plain(failure.message))}${retry}`)
 }

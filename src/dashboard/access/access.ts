@@ -1,4 +1,6 @@
+import { WebhookError } from '../../errors.ts'
 import type { Logger } from '../../internal/logger.ts'
+import { within } from '../../internal/timers.ts'
 import type { DashboardOptions } from '../options.ts'
 import { plain } from './respond.ts'
 
@@ -13,11 +15,14 @@ export interface Reader {
 /** Decides who may see the page. Returns the answer to a request that it does not admit. */
 export type Access = (request: Request) => Promise<Response | Reader>
 
+/** Time for `authorize` (ms). */
+const patienceMs = 10_000
+
 /** Makes the rule for all requests: `authorize` decides, and actions have to come from the page itself. */
 export function accessRule({ authorize, origin }: DashboardOptions, logger: Logger): Access {
   return async (request) => {
     try {
-      const decision: unknown = await authorize(request)
+      const decision: unknown = await within(patienceMs, Promise.resolve(authorize(request)), late)
       if (isResponse(decision)) return decision
       const reader = readerOf(decision)
       if (reader === undefined) return plain(403, 'You may not see this page.')
@@ -25,10 +30,14 @@ export function accessRule({ authorize, origin }: DashboardOptions, logger: Logg
       if (!reader.mayAct) return plain(403, 'You may read these pages only: an action needs more rights.')
       return isOwn(request, origin) ? reader : plain(403, 'Actions have to come from a page of the dashboard itself.')
     } catch (error) {
-      logger.error({ err: error }, 'authorize of the dashboard threw')
+      logger.error({ err: error }, 'authorize of the dashboard failed')
       return plain(500, 'The dashboard could not decide whether you may see this page. The log says why.')
     }
   }
+}
+
+function late(): never {
+  throw new WebhookError('timeout', `authorize did not settle within ${patienceMs} ms: give what it asks a time limit`)
 }
 
 function readerOf(decision: unknown): Reader | undefined {

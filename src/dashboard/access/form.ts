@@ -32,7 +32,7 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
  */
 export function formFromParsed(parsed: unknown): string {
   if (typeof parsed === 'string') return parsed
-  if (parsed instanceof Uint8Array) return new TextDecoder().decode(parsed)
+  if (ArrayBuffer.isView(parsed)) return new TextDecoder().decode(parsed as Uint8Array)
   if (typeof parsed !== 'object' || parsed === null) throw consumed()
   const form = new URLSearchParams()
   // A name that occurs more often becomes an array, or an object if it occurs very often.

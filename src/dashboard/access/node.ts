@@ -74,7 +74,7 @@ async function toRequest(request: NodeRequest): Promise<Request> {
   const host = request.headers['host'] ?? request.headers[':authority'] ?? 'localhost'
   const scheme = 'encrypted' in socket ? 'https' : 'http'
   // Some clients send the whole address.
-  const address = `${scheme}://${host}${originalUrl.replace(/^https?:\/\/[^/]*/, '')}`
+  const address = `${scheme}://${host}${originalUrl.replace(/^https?:\/\/[^/?#]*/i, '')}`
   if (!URL.canParse(address)) throw new WebhookError('incomplete', 'the address is invalid')
   if (method === 'GET' || method === 'HEAD') return new Request(address, { method, headers })
   const wasRead = request.readableDidRead === true || request.body !== undefined

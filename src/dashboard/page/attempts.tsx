@@ -9,7 +9,7 @@ const longestMessage = 6_000
 
 /** The history of an event, in order: its receipt, the attempts that failed, and how it ended. */
 export function Attempts({ page: { now }, record }: { page: PageState; record: EventRecord }) {
-  const { state, receivedAt, failedAttempts, completed, attempts, dueAt, endedAt } = record
+  const { state, receivedAt, failedAttempts, completed, attempts, dueAt, endedAt, owed = [] } = record
   return (
     <Section id="attempts" title="What happened">
       <ol class="timeline">
@@ -43,6 +43,11 @@ export function Attempts({ page: { now }, record }: { page: PageState; record: E
       {completed.length > 0 && (
         <p>
           Completed, and not run again: <Foreign text={completed.join(', ')} longest={500} />
+        </p>
+      )}
+      {owed.length > 0 && (
+        <p>
+          Still to run: <Foreign text={owed.join(', ')} longest={500} />
         </p>
       )}
     </Section>

@@ -1,7 +1,9 @@
 import type { MediaEvent } from '../../events/catalogue.ts'
 import { parseJsonObject } from '../../events/json.ts'
 import type { UnreadableDelivery } from '../../inbox/reading.ts'
+import { guarded } from '../../internal/guarded.ts'
 import type { Logger } from '../../internal/logger.ts'
+import { isPromise } from '../../internal/maybe-promise.ts'
 import type { DashboardOptions } from '../options.ts'
 
 /** Decides what the page shows of payloads. `undefined` is hidden. */
@@ -40,15 +42,25 @@ export class Redaction {
   #shown(payload: object): object | undefined {
     if (this.#redact === undefined) return payload
     if (this.#redact === true) return undefined
-    try {
-      // A copy: handlers get the original.
-      const shown: unknown = this.#redact(structuredClone(payload) as Record<string, unknown>)
-      return typeof shown === 'object' && shown !== null && !('then' in shown) ? shown : undefined
-    } catch (error) {
-      if (!this.#hasThrown) this.#logger.error({ err: error }, 'redact of the dashboard threw: the payload is hidden')
-      this.#hasThrown = true
-      return undefined
-    }
+    const redact = this.#redact
+    return guarded(
+      () => {
+        // A copy: handlers get the original.
+        const shown: unknown = redact(structuredClone(payload) as Record<string, unknown>)
+        if (isPromise(shown)) {
+          shown.then(undefined, () => {})
+          throw new TypeError('redact returned a promise, and must return the payload to show')
+        }
+        // As JSON, which a BigInt, a cycle and a getter that throws fail here instead of in the middle of a page.
+        return typeof shown === 'object' && shown !== null ? JSON.parse(JSON.stringify(shown)) : undefined
+      },
+      (error) => this.#threw(error),
+    )
+  }
+
+  #threw(err: unknown): void {
+    if (!this.#hasThrown) this.#logger.error({ err }, 'redact of the dashboard failed: the payload is hidden')
+    this.#hasThrown = true
   }
 }
 

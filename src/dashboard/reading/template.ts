@@ -1,14 +1,45 @@
 /** Maximum number of characters of a message that tell causes apart. */
 const longestMessage = 300
 
-/** A quoted part. It ends at a quote before a space, punctuation or the end: a quoted title can have quotes itself. */
-const quoted = /(?<!\w)(["'`]).*?\1(?=[\s.,:;!?)\]}]|$)|“[^”]*”|‘[^’]*’|«[^»]*»/gs
+/** The opening quotes. A straight one opens after no word character. */
+const openings = /(?<!\w)["'`]|[“‘«]/g
+
+/** The ends of each kind of quote. A straight one closes before a space, punctuation or the end: a title can have quotes. */
+const endings: Readonly<Record<string, RegExp>> = {
+  '"': /"(?=[\s.,:;!?)\]}]|$)/g,
+  "'": /'(?=[\s.,:;!?)\]}]|$)/g,
+  '`': /`(?=[\s.,:;!?)\]}]|$)/g,
+  '“': /”/g,
+  '‘': /’/g,
+  '«': /»/g,
+}
+
+/** Replaces quoted parts in linear time. One pattern for a whole part is quadratic in the number of quotes. */
+function withoutQuoted(text: string): string {
+  const nextEnds = new Map<string, number>()
+  const endAfter = (quote: string, from: number): number => {
+    const known = nextEnds.get(quote)
+    if (known !== undefined && known > from) return known
+    const ending = endings[quote] as RegExp
+    ending.lastIndex = from + 1
+    const end = ending.exec(text)?.index ?? Number.POSITIVE_INFINITY
+    nextEnds.set(quote, end)
+    return end
+  }
+  let result = ''
+  let rest = 0
+  for (const { 0: quote, index } of text.matchAll(openings)) {
+    const end = index < rest ? Number.POSITIVE_INFINITY : endAfter(quote, index)
+    if (end === Number.POSITIVE_INFINITY) continue
+    result += `${text.slice(rest, index)}“#”`
+    rest = end + 1
+  }
+  return result + text.slice(rest)
+}
 
 /** Replaces what differs from event to event by `#`: numbers, ids and quoted parts. */
 export function templateOf(message: string): string {
-  return message
-    .slice(0, 2 * longestMessage)
-    .replace(quoted, '“#”')
+  return withoutQuoted(message.slice(0, 2 * longestMessage))
     .replace(/\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi, '#')
     .replace(/\b(?=\w*\d)[\w-]{12,}\b/g, '#')
     .replace(/\b0x[\da-f]+\b|\d+(?:[.,:]\d+)*/gi, '#')

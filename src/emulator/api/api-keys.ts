@@ -4,7 +4,7 @@ import { notAnObject, oneOf, readInput } from '../shared/input.ts'
 import { apiKeyDefaults, wireNames } from '../shared/undocumented.ts'
 import type { ApiKeys } from '../workspace/api-keys.ts'
 import { apiKeyTypes } from '../workspace/api-keys.ts'
-import { listQuery, notBlank, readBody, readId, readQuery } from './request.ts'
+import { listQuery, notBlank, readBody, readId, readQuery, ttl } from './request.ts'
 import type { Routes } from './routes.ts'
 import type { Rules } from './rules.ts'
 
@@ -12,7 +12,7 @@ import type { Rules } from './rules.ts'
 export function apiKeyRoutes(apiKeys: ApiKeys, rules: Rules): Routes {
   const name = notBlank(rules.name)
   const input = z.object(
-    { [wireNames.apiKeyName]: name, ttl: rules.ttl.optional(), type: oneOf(apiKeyTypes).optional() },
+    { [wireNames.apiKeyName]: name, ttl: ttl.optional(), type: oneOf(apiKeyTypes).optional() },
     notAnObject,
   )
   const rename = z.object({ [wireNames.apiKeyName]: name }, notAnObject)

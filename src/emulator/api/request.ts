@@ -16,6 +16,14 @@ export const url = text
   .trim()
   .refine((given) => /^https?:\/\//i.test(given) && URL.canParse(given), { error: 'has to be an http or https URL' })
 
+const maxTtl = 2_147_483_647
+
+/**
+ * A lifetime in seconds, as a number or as its digits: the documentation shows a number, and the official client sends
+ * text. The text of a fraction has no digits only, so it is rejected.
+ */
+export const ttl = z.preprocess((given) => (typeof given === 'number' ? `${given}` : given), digits(1, maxTtl))
+
 const flag = z.boolean({ error: 'has to be true or false' }).optional()
 
 /** The subscription flags, each optional. */
@@ -31,8 +39,8 @@ export const listQuery = <const SortFields extends readonly string[]>(sortFields
 })
 
 /**
- * Converts the fields of a form or a query. `true` and `false` become booleans if the field is a subscription flag, and
- * the digits of a ttl become a number. A field given more than once becomes an array, which no schema accepts.
+ * Converts the fields of a form or a query. `true` and `false` become booleans if the field is a subscription flag. A
+ * field given more than once becomes an array, which no schema accepts.
  */
 function fromText(fields: URLSearchParams): Record<string, unknown> {
   return Object.fromEntries([...new Set(fields.keys())].map((name) => [name, fieldValue(name, fields.getAll(name))]))
@@ -41,7 +49,6 @@ function fromText(fields: URLSearchParams): Record<string, unknown> {
 function fieldValue(name: string, given: readonly string[]): unknown {
   const [value, ...more] = given
   if (more.length > 0) return given
-  if (name === 'ttl' && /^\d+$/.test(value ?? '')) return Number(value)
   const isFlag = (subscriptionFlags as readonly string[]).includes(name)
   return isFlag && (value === 'true' || value === 'false') ? value === 'true' : value
 }

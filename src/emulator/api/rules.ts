@@ -1,6 +1,6 @@
 import * as z from 'zod'
 import type { Profile } from '../sending/profile.ts'
-import { digits, text } from '../shared/input.ts'
+import { text } from '../shared/input.ts'
 import { nameLimit } from '../shared/undocumented.ts'
 import type { ApiKey } from '../workspace/api-keys.ts'
 
@@ -9,7 +9,6 @@ export interface Rules {
   readonly id: z.ZodType<string>
   /** A name, possibly blank. */
   readonly name: z.ZodType<string>
-  readonly ttl: z.ZodType<number>
   /** Maximum size of a page of API keys. */
   readonly apiKeysLimit: number
   /** `true` if a new webhook has to be subscribed to an event. */
@@ -18,15 +17,11 @@ export interface Rules {
   readonly answerApiKey: (key: ApiKey) => object
 }
 
-const maxTtl = 2_147_483_647
-const ttlFault = { error: `has to be a whole number from 1 to ${maxTtl}` }
-
 /** The rules of each profile. `documented` accepts everything that the documentation does not mention. */
 export const rulesOf: Readonly<Record<Profile, Rules>> = {
   documented: {
     id: text,
     name: text,
-    ttl: z.int(ttlFault).min(1, ttlFault).max(maxTtl, ttlFault),
     apiKeysLimit: Number.MAX_SAFE_INTEGER,
     needsEvent: false,
     answerApiKey: ({ status, last_requested_at, ...key }) => key,
@@ -36,8 +31,6 @@ export const rulesOf: Readonly<Record<Profile, Rules>> = {
     name: text
       .trim()
       .refine((given) => [...given].length <= nameLimit, { error: `has to have at most ${nameLimit} characters` }),
-    // A number counts as the text of its digits. The text of a fraction is not a whole number, so it is rejected.
-    ttl: z.preprocess((given) => (typeof given === 'number' ? `${given}` : given), digits(1, maxTtl)),
     apiKeysLimit: 100,
     needsEvent: true,
     answerApiKey: (key) => ({ ...key, ttl: `${key.ttl}` }),

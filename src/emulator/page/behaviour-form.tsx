@@ -137,7 +137,9 @@ export function readBehaviourForm(form: URLSearchParams): Behaviour {
  */
 export function withFormLabels(message: string): string {
   const plain = message.replace(/^(?:behaviour\.(?:sign\.)?|\w+: )/, '').replace(/ has to be a string$/, ' is missing')
-  const spaced = plain.replace(/^[\w.]+/, (name) => name.replace(/[A-Z]/g, ' $&').replace('.', ' ').toLowerCase())
+  const spaced = plain.replace(/^[\w.]+(?:: \w+)?/, (name) =>
+    name.replace(/[A-Z]/g, ' $&').replace(/\.|:/, ' ').replace('  ', ' ').toLowerCase(),
+  )
   return spaced.charAt(0).toUpperCase() + spaced.slice(1)
 }
 

@@ -48,15 +48,15 @@ export type SigningOptions =
 export function signerFor(options: SigningOptions, eventId: string, now: () => number = Date.now): Signer {
   switch (options.scheme) {
     case 'url-token':
-      return signWithUrlToken(options)
+      return signWithUrlToken(withoutScheme(options))
     case 'header-token':
-      return signWithHeaderToken(options)
+      return signWithHeaderToken(withoutScheme(options))
     case 'basic-auth':
-      return signWithBasicAuth(options)
+      return signWithBasicAuth(withoutScheme(options))
     case 'hmac-signature':
       return signWithHmac({ ...hmacOptions(options), now })
     case 'standard-webhooks':
-      return signWithStandardWebhooks({ ...options, now, id: eventId })
+      return signWithStandardWebhooks({ ...withoutScheme(options), now, id: eventId })
   }
 }
 

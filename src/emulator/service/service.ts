@@ -1,3 +1,4 @@
+import { checkOptions, wholeNumber } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import { type EventType, flagName } from '../../events/catalogue.ts'
 import type { Payload } from '../../testing/payload.ts'
@@ -108,7 +109,10 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
     repeat,
     sendEdited,
     addMedia: (input) => studio.add(input),
-    settled: ({ timeoutMs = 30_000 } = {}) => settled({ outbox, studio, closing, timeoutMs }),
+    settled: async (options = {}) => {
+      checkOptions('settled', options, { timeoutMs: wholeNumber() })
+      await settled({ outbox, studio, closing, timeoutMs: options.timeoutMs ?? 30_000 })
+    },
   }
 }
 

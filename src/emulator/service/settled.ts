@@ -1,4 +1,3 @@
-import { checkNumbers } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import { within } from '../../internal/timers.ts'
 import type { Studio } from '../media/studio.ts'
@@ -17,7 +16,6 @@ interface SettledOptions {
  * @throws WebhookError `timeout`, naming what is unfinished; or `invalid_option`
  */
 export async function settled({ outbox, studio, closing, timeoutMs }: SettledOptions): Promise<void> {
-  checkNumbers('settled', { timeoutMs })
   const stillRunning = () => [...encoding(studio), ...unfinished(outbox)]
   const end = async () => {
     // The wait is repeated, because a media item may be added while events are being sent.

@@ -89,6 +89,17 @@ export function checkExpecting(check: Check): void {
   )
 
   check(
+    'begins nothing before the latest end, in whatever order the ends came',
+    async (subject) => {
+      await end(subject, 'later end', 5, 'rule')
+      await end(subject, 'earlier end', 3, 'rule')
+      await begin(subject, 'one', { at: 4 })
+      subject.expect(await openOf(subject)).toEqual([])
+    },
+    'expects',
+  )
+
+  check(
     'keeps what began after the end, in either order',
     async (subject) => {
       await end(subject, 'end', 1, 'rule')

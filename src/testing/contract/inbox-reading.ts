@@ -73,6 +73,18 @@ export function checkReading(checkInbox: Check): void {
     expect((await keys({})).toSorted()).toEqual(['dead', 'retrying', 'running'])
   })
 
+  check('rejects a page, a limit or a time that is none', async ({ inbox, events, expect }) => {
+    for (const wrong of ['text', Number.NaN, -1, null] as never[]) {
+      expect(await codeOf(() => inbox.deadLetters.list({ limit: wrong }))).toBe('invalid_option')
+      expect(await codeOf(() => inbox.deadLetters.list({ offset: wrong }))).toBe('invalid_option')
+      expect(await codeOf(() => inbox.deadLetters.list(wrong))).toBe('invalid_option')
+      expect(await codeOf(() => events.list({ limit: wrong }))).toBe('invalid_option')
+      expect(await codeOf(() => inbox.deadLetters.replayAll?.({ perSecond: wrong }))).toBe('invalid_option')
+      if (inbox.expected) expect(await codeOf(() => inbox.expected?.(wrong))).toBe('invalid_option')
+      if (inbox.activity) expect(await codeOf(() => inbox.activity?.(wrong))).toBe('invalid_option')
+    }
+  })
+
   check('lists every event once, page by page, in both orders', async (subject) => {
     const { events, expect } = subject
     const keys = ['1', '2', '3', '4', '5']

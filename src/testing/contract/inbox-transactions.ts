@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { TransactionScope } from '../../inbox/inbox.ts'
 import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
 import { type Call, eventOf, until } from './handling.ts'
-import type { Check, InboxCheck, TransactionSubject } from './inbox-check.ts'
+import { type Check, codeOf, type InboxCheck, type TransactionSubject } from './inbox-check.ts'
 
 /** The subject of each test of this file. */
 interface TransactionCheck extends InboxCheck {
@@ -46,6 +46,15 @@ export function checkTransactions(checkInbox: Check): void {
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     expect(await transact(call, 'writes', 'text')).toBe('result of text')
+    expect(await texts()).toEqual(['text'])
+  })
+
+  check('commits nothing more of a handler that has completed', async (subject) => {
+    const { inbox, calls, transact, texts, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    await transact(call, 'writes', 'text')
+    expect(await codeOf(() => transact(call, 'writes', 'again'))).toBe('lease_lost')
     expect(await texts()).toEqual(['text'])
   })
 

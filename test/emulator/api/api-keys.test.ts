@@ -49,6 +49,7 @@ describe('creating an API key', () => {
   test.each([
     ['documented', {}, 2_147_483_647, '2094-03-19T03:14:07.000000Z'],
     ['documented', { ttl: 1 }, 1, '2026-03-01T00:00:01.000000Z'],
+    ['documented', { ttl: '0060' }, 60, '2026-03-01T00:01:00.000000Z'],
     ['documented', { ttl: 2_147_483_647 }, 2_147_483_647, '2094-03-19T03:14:07.000000Z'],
     ['observed', {}, '2147483647', '2094-03-19T03:14:07.000000Z'],
     ['observed', { ttl: 1 }, '1', '2026-03-01T00:00:01.000000Z'],
@@ -62,10 +63,12 @@ describe('creating an API key', () => {
     },
   )
 
-  test('rejects a lifetime in decimal digits, which the documentation does not name', async () => {
-    const { call } = await serveApi()
-    const { status, body } = await call('POST', '/api_keys', { api_key_name: 'ci', ttl: '60' })
-    expect([status, body.message]).toEqual([400, 'body.ttl has to be a whole number from 1 to 2147483647'])
+  test.each(['', '0', '1.5', 'soon', '-1', 1.5, 0, true])('rejects the lifetime %o with both profiles', async (ttl) => {
+    for (const profile of profiles) {
+      const { call } = await serveApi({ profile })
+      const { status, body } = await call('POST', '/api_keys', { api_key_name: 'ci', ttl })
+      expect([status, body.message]).toEqual([400, 'body.ttl has to be a whole number from 1 to 2147483647'])
+    }
   })
 
   test.each(profiles)('accepts a form with the profile %s', async (profile) => {

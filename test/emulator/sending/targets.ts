@@ -48,7 +48,8 @@ export async function listenAndAnswer(...statuses: number[]) {
   const received: { request: IncomingMessage; body: string }[] = []
   const { url } = await listen(async (request, response) => {
     received.push({ request, body: await text(request) })
-    response.writeHead(statuses[Math.min(received.length, statuses.length) - 1] ?? 200, { location: url }).end('answer')
+    const status = statuses[Math.min(received.length, statuses.length) - 1] ?? 200
+    response.writeHead(status, { location: url }).end(status === 204 ? undefined : 'answer')
   })
   return { url, received }
 }

@@ -64,7 +64,7 @@ describe('a behaviour', () => {
     ],
     [
       { sign: { scheme: 'hmac-signature', secret, header: 'x', timestampHeader: 'a b' } },
-      'hmacSignature: timestamp.header has to be the name of a header',
+      'hmacSignature: timestamp: header has to be the name of a header',
     ],
     [
       { sign: { scheme: 'hmac-signature', secret, header: 'x-a', timestampHeader: 'X-A' } },

@@ -1,10 +1,11 @@
+import type { InspectedInbox } from '../../../inbox/reading.ts'
 import type { Screen } from '../../shared/screen.ts'
 import type { actionFlags, InboxInput } from './flags.ts'
-import type { OpenedInbox, Target } from './target.ts'
+import type { Target } from './target.ts'
 
 /** The inbox that an action is about, and what it was asked for. */
 export interface ActionContext {
-  readonly inbox: OpenedInbox
+  readonly inbox: InspectedInbox
   readonly target: Target
   readonly values: InboxInput['values']
   /** The words after the name of the action. */

@@ -1,4 +1,4 @@
-import type { EventPage, EventQuery, EventState } from '../../../inbox/reading.ts'
+import type { EventPage, EventQuery, EventState, InspectedInbox } from '../../../inbox/reading.ts'
 import { WebhookError } from '../../../index.ts'
 import { UsageError } from '../../shared/flags.ts'
 import type { Screen } from '../../shared/screen.ts'
@@ -6,10 +6,9 @@ import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { counted, eventsText } from './print.ts'
-import type { OpenedInbox } from './target.ts'
 
 /** Checks that the inbox can tell which events are in the state. */
-function checkState({ events: { states } }: OpenedInbox, state: EventState | undefined): void {
+function checkState({ events: { states } }: InspectedInbox, state: EventState | undefined): void {
   if (state === undefined || states.includes(state)) return
   const why = {
     running: 'only the process that has the file open knows which events are running: here they are waiting',
@@ -19,7 +18,11 @@ function checkState({ events: { states } }: OpenedInbox, state: EventState | und
 }
 
 /** Returns the next page with events on it. An inbox reads a bounded number of events for a page, and none may match. */
-async function nextPage({ events }: OpenedInbox, query: EventQuery, { signal, progress }: Screen): Promise<EventPage> {
+async function nextPage(
+  { events }: InspectedInbox,
+  query: EventQuery,
+  { signal, progress }: Screen,
+): Promise<EventPage> {
   try {
     let page = await events.list(query)
     while (page.events.length === 0 && page.cursor !== undefined) {

@@ -50,5 +50,7 @@ function reasonOf(cause: unknown, url: string): string {
 
 function passwordsIn(url: string): string[] {
   const [, user = '', password] = /\/\/([^:@]*):(.*)@/s.exec(url) ?? []
-  return [...(password ? [password] : []), ...secretsIn(url).filter((secret) => secret !== user)]
+  if (!password) return secretsIn(url).filter((secret) => secret !== user)
+  // An unencoded sign such as ? ends the address for a driver, whose error then quotes a part of the password.
+  return [password, ...password.split(/[/?#@:[\]]/), ...secretsIn(url)].filter((part) => part !== '' && part !== user)
 }

@@ -1,11 +1,11 @@
-import type { DeadLetter, EventRecord, EventState } from '../../../inbox/reading.ts'
+import type { DeadLetter, EventRecord, EventState, InspectedInbox } from '../../../inbox/reading.ts'
 import type { Paint } from '../../shared/text.ts'
 import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { bodyJson, counted, deadLetterJson, deadLettersText, eventsText } from './print.ts'
 import { whyUnknown } from './show.ts'
-import type { OpenedInbox, Target } from './target.ts'
+import type { Target } from './target.ts'
 
 /** Maximum number of dead letters that are searched for unreadable deliveries. */
 const searched = 1_000
@@ -29,7 +29,7 @@ export const media: Action = {
 }
 
 /** Finds the newest unreadable deliveries whose body mentions the media item. */
-async function unreadableWith({ deadLetters }: OpenedInbox, mediaId: string): Promise<readonly DeadLetter[]> {
+async function unreadableWith({ deadLetters }: InspectedInbox, mediaId: string): Promise<readonly DeadLetter[]> {
   const newest = await deadLetters.list({ limit: searched })
   const written = JSON.stringify(mediaId)
   return newest.filter(({ unreadable }) => {

@@ -1,6 +1,5 @@
-import type { DeadLetter, EventRecord, EventState, FailedAttempt } from '../../../inbox/reading.ts'
+import type { DeadLetter, EventRecord, EventState, FailedAttempt, InspectedInbox } from '../../../inbox/reading.ts'
 import { countsOf, type InboxCounts } from './stats.ts'
-import type { OpenedInbox } from './target.ts'
 
 /** An attempt that failed, and its event. */
 export interface Failure {
@@ -25,11 +24,11 @@ const failing: readonly EventState[] = ['retrying', 'waiting', 'running', 'handl
 
 /** Finds what is new in an inbox at each check. The first check finds nothing. */
 export class NewsReader {
-  readonly #inbox: OpenedInbox
+  readonly #inbox: InspectedInbox
   #failures: Seen<Failure> | undefined
   #deadLetters: Seen<DeadLetter> | undefined
 
-  constructor(inbox: OpenedInbox) {
+  constructor(inbox: InspectedInbox) {
     this.#inbox = inbox
   }
 

@@ -1,21 +1,19 @@
-import type { DeadLetter } from '../../../inbox/reading.ts'
 import { UsageError } from '../../shared/flags.ts'
 import { shellQuoted } from '../../shared/text.ts'
 import type { Action, ActionContext } from './action.ts'
 import { eachDeadLetter } from './each-dead-letter.ts'
 import type { InboxInput } from './flags.ts'
 import { counted } from './print.ts'
-import type { OpenedInbox } from './target.ts'
-
-/** The number of dead letters that are read at a time. */
-const pageSize = 1_000
 
 const settle =
   (act: 'replayMany' | 'discardMany', past: 'replayed' | 'discarded', then = '') =>
   async ({ inbox, values, words, screen }: ActionContext): Promise<number> => {
-    const { all, json, perSecond } = values
-    const keys = all ? await keysOf(inbox, values) : [...new Set(words)]
-    const { done, missing } = await eachDeadLetter({ keys, act: inbox[act], past, perSecond }, screen)
+    const { all, json, perSecond, type, since } = values
+    const keys = all ? await inbox.deadLetters.keys({ type, since }) : [...new Set(words)]
+    const { done, missing } = await eachDeadLetter(
+      { keys, act: (some) => inbox.deadLetters[act](some), past, perSecond },
+      screen,
+    )
     // With --all, a missing key is not an error: another user or process has just replayed or discarded it.
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })
@@ -23,19 +21,6 @@ const settle =
     for (const key of unknown) screen.note(`no dead letter has the key ${shellQuoted(key)}`)
     return unknown.length === 0 ? 0 : 1
   }
-
-/** Lists the keys of all dead letters, or of those of a type or a time, oldest first. */
-async function keysOf(inbox: OpenedInbox, { type, since }: InboxInput['values']): Promise<readonly string[]> {
-  if (type === undefined && since === undefined) return inbox.keys()
-  const matches = ({ event, diedAt }: DeadLetter) =>
-    (type === undefined || event?.type === type) && (since === undefined || diedAt >= since)
-  const keys = new Set<string>()
-  for (let offset = 0; ; offset += pageSize) {
-    const page = await inbox.deadLetters.list({ limit: pageSize, offset })
-    for (const deadLetter of page) if (matches(deadLetter)) keys.add(deadLetter.key)
-    if (page.length < pageSize) return [...keys].reverse()
-  }
-}
 
 /** @throws UsageError for flags and keys that do not go together */
 export function checkSettling(name: string, keys: readonly string[], values: InboxInput['values']): void {

@@ -37,17 +37,18 @@ export const whyUnknown = (states: readonly EventState[]): string =>
 
 function eventText(record: EventRecord, target: Target): string {
   const { key, type, mediaId, state, receivedAt, attempts, completed, failedAttempts, dueAt, endedAt, trace } = record
-  const { startedAt, process } = record
+  const { startedAt, process, owed = [] } = record
   const overdue = record.event && overdueOf(record.event)
   const facts = {
     key: shellQuoted(key),
     type: plain(type),
-    ...(overdue && { rule: inOneLine(overdue.rule), 'begun by': overdue.event.type }),
+    ...(overdue && { rule: inOneLine(overdue.rule), 'begun by': plain(overdue.event.type) }),
     media: shellQuoted(mediaId),
     state: stateWords[state],
     [type === overdueType ? 'due' : 'received']: time(receivedAt),
     attempts: `${attempts}`,
     ...(completed.length > 0 && { completed: completed.map(inOneLine).join(', ') }),
+    ...(owed.length > 0 && { 'still owed': owed.map(inOneLine).join(', ') }),
     ...(startedAt && { 'running since': time(startedAt) }),
     ...(process && { process: inOneLine(process) }),
     ...(dueAt && { 'next attempt': time(dueAt) }),

@@ -1,7 +1,7 @@
+import type { InspectedInbox } from '../../../inbox/reading.ts'
 import { table } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { pauseText } from './pauses.ts'
-import type { OpenedInbox } from './target.ts'
 import { duration } from './times.ts'
 
 /** The number of events by state, and how long the oldest of those that wait has waited. */
@@ -17,7 +17,7 @@ export interface InboxCounts {
   readonly oldestWaitingMs?: number
 }
 
-export async function countsOf({ stats, events }: OpenedInbox): Promise<InboxCounts> {
+export async function countsOf({ stats, events }: InspectedInbox): Promise<InboxCounts> {
   const { running, oldestWaitingAt: at, ...counts } = await stats()
   return {
     ...counts,

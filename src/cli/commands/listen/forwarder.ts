@@ -8,7 +8,7 @@ import { type Forwarded, forward, forwardedText } from '../../shared/forward.ts'
 import { type KeptDelivery, writeDelivery } from '../../shared/kept-delivery.ts'
 import { maskedUrl } from '../../shared/mask.ts'
 import type { Screen } from '../../shared/screen.ts'
-import { shellQuoted } from '../../shared/text.ts'
+import { plain, shellQuoted } from '../../shared/text.ts'
 
 interface ForwarderOptions {
   /** The URL to forward to. Without one, deliveries are only kept. */
@@ -60,7 +60,7 @@ export function createForwarder({ to, folder, secret }: ForwarderOptions, { note
       await writeDelivery(file, delivery)
       return file
     } catch (error) {
-      note(`a delivery could not be kept: ${(error as Error).message}`)
+      note(plain(`a delivery could not be kept: ${(error as Error).message}`))
       return undefined
     }
   }

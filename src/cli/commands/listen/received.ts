@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks'
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { nodeHandler } from '../../../../adapters/node.ts'
 import { parseEvent } from '../../../events/parse.ts'
@@ -8,6 +7,7 @@ import {
   type DeliveryReport,
   type Logger,
   type MediaEvent,
+  type Telemetry,
   type Verifier,
 } from '../../../index.ts'
 import { within } from '../../../internal/timers.ts'
@@ -30,33 +30,26 @@ const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Creates a receiver for node:http that reports each delivery after it is acknowledged. */
 export function createListener(verify: Verifier, onDelivery: (reported: ReportedDelivery) => void) {
-  const reports = new AsyncLocalStorage<{ report?: DeliveryReport }>()
-  const receiver = createReceiver({
-    verify,
-    logger: silent,
-    hooks: {
-      delivery(report) {
-        const holder = reports.getStore()
-        if (holder !== undefined) holder.report = report
-      },
-    },
-  }).onAny(() => {}, { name: 'listen' })
+  const reports = new WeakMap<Delivery, DeliveryReport>()
+  const receiver = createReceiver({ verify, logger: silent, telemetry: reporting(reports) })
+  receiver.onAny(() => {}, { name: 'listen' })
 
   /** Hands a delivery to the receiver, and keeps a copy of its body. */
   const receive = async (delivery: Delivery, { rawHeaders }: IncomingMessage) => {
     const body = recorded(delivery.body)
-    const holder: { report?: DeliveryReport } = {}
-    const acknowledgement = await reports.run(holder, () => receiver.receive({ ...delivery, body: body.read }))
+    const watched = { ...delivery, body: body.read }
+    const acknowledgement = await receiver.receive(watched)
+    const report = reports.get(watched)
     // A verifier that needs no body rejects the delivery before it is read. The advice needs the body.
-    if (holder.report?.outcome === 'unauthorized' && !body.wasRead()) {
+    if (report?.outcome === 'unauthorized' && !body.wasRead()) {
       await within(bodyTimeMs, body.read(bodyLimit), () => {})
     }
     const received = { ...delivery, fields: fieldsOf(rawHeaders), body: body.bytes() }
-    if (holder.report !== undefined) {
+    if (report !== undefined) {
       onDelivery({
         delivery: received,
         method: delivery.method,
-        report: holder.report,
+        report,
         event: await eventOf(received, delivery),
       })
     }
@@ -68,6 +61,19 @@ export function createListener(verify: Verifier, onDelivery: (reported: Reported
   return { listener, close: () => receiver.close({ timeoutMs: 1_000 }) }
 }
 
+/** Notes the report of each delivery: a hook would not know which delivery its report is of. */
+const reporting = (reports: WeakMap<Delivery, DeliveryReport>): Telemetry => ({
+  opened() {},
+  closing() {},
+  startDelivery: (delivery) => ({
+    within: (receive) => receive(),
+    trace: undefined,
+    end: (report) => void reports.set(delivery, report),
+  }),
+  startRun: () => ({ within: (call) => call(), end() {} }),
+  measured() {},
+})
+
 function recorded(body: Delivery['body']) {
   let bytes: Uint8Array = new Uint8Array()
   let wasRead = false
@@ -77,7 +83,7 @@ function recorded(body: Delivery['body']) {
     async read(limit: number) {
       wasRead = true
       const read = typeof body === 'function' ? await body(limit) : 'incomplete'
-      if (read instanceof Uint8Array) bytes = read
+      if (ArrayBuffer.isView(read)) bytes = read
       return read
     },
   }

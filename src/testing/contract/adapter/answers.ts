@@ -1,4 +1,5 @@
 import type { Inbox } from '../../../inbox/inbox.ts'
+import { encoder } from '../../../internal/utf8.ts'
 import type { ReceiverOptions } from '../../../receiver/options.ts'
 import { basicAuth } from '../../../verify/basic-auth.ts'
 import { hmacSignature } from '../../../verify/hmac-signature.ts'
@@ -42,7 +43,7 @@ const rows: readonly Row[] = [
   { outcome: 'ignored', status: 200, deliver: ({ post }) => post(encodePayload(samplePayload('file.received'))) },
   { outcome: 'handled', status: 200, options: () => ({ ack: 'handled' }) },
   { outcome: 'unauthorized', status: 401, options: () => ({ verify: urlToken({ secret: 'secret' }) }) },
-  { outcome: 'malformed', status: 400, deliver: ({ post }) => post(new TextEncoder().encode('[1]')) },
+  { outcome: 'malformed', status: 400, deliver: ({ post }) => post(encoder.encode('[1]')) },
   {
     outcome: 'method_not_allowed',
     status: 405,
@@ -85,7 +86,7 @@ export function answers(mount: MountAdapter, { test, expect }: Runner): void {
       expect(status === 200 ? word : code).toBe(outcome)
       expect([word === 'error', typeof message]).toEqual(status === 200 ? [false, 'undefined'] : [true, 'string'])
       expect(answer.headers.get('content-type')).toBe('application/json')
-      expect(answer.headers.get('content-length')).toBe(String(new TextEncoder().encode(answer.body).byteLength))
+      expect(answer.headers.get('content-length')).toBe(String(encoder.encode(answer.body).byteLength))
       for (const [name, value] of Object.entries(headers)) expect(answer.headers.get(name)).toBe(value)
       expect(fixture.outcomes.at(-1)).toBe(outcome)
     }
@@ -98,6 +99,12 @@ export function answers(mount: MountAdapter, { test, expect }: Runner): void {
       expect([answer.status, answer.headers.get('allow'), handled.length]).toEqual([405, 'POST', 0])
     })
   }
+
+  check('answers HEAD without a body, which the next answer on the connection would follow', async (fixture) => {
+    const connection = await fixture.connect()
+    expect((await fixture.send(connection, new Uint8Array(), { method: 'HEAD' })).status).toBe(405)
+    expect((await fixture.send(connection, freshBody())).status).toBe(200)
+  })
 
   const token = { secret: 'a secret/with?reserved&characters', parameter: 'key' }
   check(

@@ -1,3 +1,4 @@
+import { encoder } from '../../../internal/utf8.ts'
 import { hmacSignature } from '../../../verify/hmac-signature.ts'
 import { signWithHmac } from '../../signers.ts'
 import type { Runner } from '../runner.ts'
@@ -23,7 +24,7 @@ const rejectedTypes = [
 ]
 
 // Bytes that change when they are parsed and written again.
-const exactBody = new TextEncoder().encode(
+const exactBody = encoder.encode(
   `{ "type" : "encoding.finished","media_id":"\\u0061-1",\r\n\t"title":"\\u003c映画\\/ 🎬 \\ud83c\\udfac\\u003e","n":1.0e2 }\n`,
 )
 

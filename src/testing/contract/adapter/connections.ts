@@ -1,11 +1,16 @@
+import { encoder } from '../../../internal/utf8.ts'
 import { urlToken } from '../../../verify/url-token.ts'
 import { signWithUrlToken } from '../../signers.ts'
 import type { Runner } from '../runner.ts'
-import { type Fields, requestHead } from './connection.ts'
-import { fixtures, freshBody, type MountAdapter } from './fixture.ts'
+import { chunk, type Fields, requestHead } from './connection.ts'
+import { type Fixture, fixtures, freshBody, type MountAdapter } from './fixture.ts'
 
 const json: Fields = [['Content-Type', 'application/json']]
 const deliveriesInARow = 200
+/** The pieces of an endless body: their size, the pause after each (ms), and their number within 4 s at least. */
+const pieceBytes = 16_384
+const pieceMs = 4
+const mostPieces = 1_000
 
 /** Tests how a connection can be used after a delivery. */
 export function connections(mount: MountAdapter, { test, expect }: Runner): void {
@@ -27,7 +32,7 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
       await send(connection, freshBody())
       await send(connection, freshBody(), { method: 'PUT' })
       await send(connection, freshBody(), { fields: [['Content-Type', 'text/plain']] })
-      await send(connection, new TextEncoder().encode('no JSON'), { sign })
+      await send(connection, encoder.encode('no JSON'), { sign })
       await send(connection, freshBody(), { sign })
       expect(outcomes).toEqual([
         'unauthorized',
@@ -62,6 +67,44 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
       else expect((await fixture.send(connection, freshBody())).status).toBe(200)
       expect((await fixture.post(event)).body).toBe('{"status":"accepted"}')
     })
+  }
+
+  // Whoever can be rejected can send for ever, and the application would read all of it.
+  const endless = async ({ url, connect }: Fixture, method: string, fields: Fields) => {
+    const connection = await connect()
+    connection.send(requestHead(method, url, fields))
+    const isChunked = fields.some(([name]) => name === 'Transfer-Encoding')
+    const piece = new Uint8Array(pieceBytes)
+    connection.send(isChunked ? chunk(piece) : piece)
+    const { status } = await connection.answer()
+    for (let i = 0; i < mostPieces && !connection.isClosed; i++) {
+      connection.send(isChunked ? chunk(piece) : piece)
+      await new Promise<void>((resolve) => setTimeout(resolve, pieceMs))
+    }
+    return [status, connection.isClosed]
+  }
+  for (const [framing, field] of [
+    ['in chunks', ['Transfer-Encoding', 'chunked']],
+    ['of a huge length', ['Content-Length', String(2 ** 40)]],
+  ] as const) {
+    check(
+      `ends the connection of a rejected sender whose body ${framing} never ends`,
+      async (fixture) => {
+        const type = ['Content-Type', 'text/plain'] as const
+        const ended = [
+          endless(fixture, 'POST', [...json, field]),
+          endless(fixture, 'PUT', [...json, field]),
+          endless(fixture, 'POST', [type, field]),
+        ]
+        const rejection = framing === 'in chunks' ? 401 : 413
+        expect(await Promise.all(ended)).toEqual([
+          [rejection, true],
+          [405, true],
+          [415, true],
+        ])
+      },
+      () => ({ verify: urlToken(token) }),
+    )
   }
 
   check('answers pipelined deliveries in order', async ({ url, connect, outcomes }) => {
