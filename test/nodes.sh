@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs tests on other versions of Node. On 24 these are all that can differ. On 22 and 26 they are the contracts over real
-# servers and files, and what uses the runtime's own modules.
+# Runs tests on other versions of Node. On 24 these are all that can differ. On 22 and 26 they are what uses the runtime's
+# own modules: servers, files, and the contracts over them.
 set -euo pipefail
 
-runtime=(test/contract/ test/adapters/ test/internal/ test/inbox/sqlite/ test/demo/)
-others=(test/events/ test/receiver/ test/handlers/ test/inbox/ test/cli/)
+runtime=(test/contract/adapter test/contract/inbox-sqlite test/adapters/ test/internal/ test/inbox/sqlite/ test/demo/)
+others=(test/contract/ test/events/ test/receiver/ test/handlers/ test/inbox/ test/cli/)
 
 vitest_on() { npx -y -p "node@$1" node node_modules/vitest/vitest.mjs run "${@:2}"; }
 
@@ -12,5 +12,5 @@ for version in 22 24 26; do
   folders=("${runtime[@]}")
   if [ "$version" = 24 ]; then folders+=("${others[@]}"); fi
   vitest_on "$version" --project quick --project alone "${folders[@]}"
-  vitest_on "$version" --project slow test/inbox/sqlite
+  vitest_on "$version" --project slow test/inbox/sqlite/{opening,reading,failures,locked,lost-lock,power-loss}
 done

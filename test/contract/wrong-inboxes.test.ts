@@ -373,6 +373,18 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'to deeply equal []',
   ],
   [
+    'remembers the end that came last instead of the latest one',
+    (definition) => {
+      let endedAt = 0
+      return withEffects(({ at, ends }) => {
+        if (ends.length > 0) endedAt = at.getTime()
+        return { at: ends.length > 0 || at.getTime() <= endedAt ? at : inAges }
+      })(definition)
+    },
+    'begins nothing before the latest end, in whatever order the ends came',
+    'to deeply equal []',
+  ],
+  [
     'lets an old end count for what began later',
     withEffects(({ at, ends }) => ({ at: ends.length > 0 ? inAges : at })),
     'keeps what began after the end, in either order',

@@ -114,6 +114,17 @@ const wrongInboxes: [string, Wrong, string, string][] = [
     "expected undefined to be 'result of text'",
   ],
   [
+    'runs a handler again that has completed',
+    withTransaction(({ transaction, database }, scope, run) =>
+      transaction(scope, run).catch((error) => {
+        if (error.code !== 'lease_lost') throw error
+        return (run as Run)(database)
+      }),
+    ),
+    'commits nothing more of a handler that has completed',
+    "expected undefined to be 'lease_lost'",
+  ],
+  [
     'writes outside of the transaction',
     withTransaction(({ database }, _, run) => (run as Run)(database)),
     'rolls a transaction back when its function throws, and lets the handler try again',

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Job, JobEnd } from '../../src/inbox/engine/job.ts'
 import { pageOf } from './pages.ts'
@@ -48,4 +48,13 @@ test('the list of folders has each folder of src/, of src/inbox/ and of the emul
   expect(sorted(Array.from(sentence.matchAll(/`(.*?)`/g), ([, name]) => name))).toEqual(
     sorted(foldersOf('src/emulator')),
   )
+})
+
+test('the inboxes know in one place that Workers end requests', () => {
+  const source = new URL('../../src/inbox/', import.meta.url)
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'))
+  const knowing = files.filter((path) =>
+    /requestsEndWork|Cloudflare-Workers/.test(readFileSync(new URL(path, source), 'utf8')),
+  )
+  expect(knowing).toEqual(['memory.ts'])
 })

@@ -63,12 +63,12 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const name = queue()
     const front = openFront({ queue: name, ttlMs: 300 })
     await front.accept(eventOf('one'))
-    const [key] = await redis.client.keys(`bull:${name}:de:*`)
-    expect(await redis.client.pttl(key as string)).toBe(-1)
+    const [key] = await redis.client.keys(`webhooks:${name}:key:*`)
+    expect(await redis.client.pttl(key as string)).toBeGreaterThan(300 * 86_400_000)
     await front.close()
     const { inbox, calls } = open({ queue: name, ttlMs: 300 })
     const call = await calls.next()
-    expect(await redis.client.pttl(key as string)).toBe(-1)
+    expect(await redis.client.pttl(key as string)).toBeGreaterThan(300 * 86_400_000)
     call.finish()
     await until(async () => (await inbox.stats()).running === 0)
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
@@ -84,8 +84,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const call = await calls.next()
     call.finish({ status: 'dead', completed: [], failures: [{ handler: 'a', message: 'no' }] })
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
-    const [key] = await redis.client.keys(`bull:${name}:de:*`)
-    expect(await redis.client.pttl(key as string)).toBeGreaterThan(365 * 86_400_000)
+    expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+    const [key] = await redis.client.keys(`webhooks:${name}:key:*`)
     await inbox.deadLetters.discard('one')
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
     expect(await redis.client.pttl(key as string)).toBeLessThanOrEqual(60_000)
@@ -120,9 +120,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await front.accept(eventOf('one'))
     await front.close()
     const [job] = (await redis.client.lrange(`bull:${name}:wait`, 0, -1)) as [string]
-    const [key] = (await redis.client.keys(`bull:${name}:de:*`)) as [string]
+    const [key] = (await redis.client.keys(`webhooks:${name}:key:*`)) as [string]
     await redis.client.set(key, 'handled', 'PX', 60_000)
-    await redis.client.hset(`bull:${name}:${job}`, 'ats', 1)
     const handle = vi.fn()
     // The other process remembers the event for longer, and its time counts.
     const inbox = openWith(definitionOf({ queue: name, ttlMs: 1_000 }), handle)
@@ -138,7 +137,10 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await front.accept(eventOf('one'))
     await front.close()
     const [job] = (await redis.client.lrange(`bull:${name}:wait`, 0, -1)) as [string]
-    await redis.client.hset(`bull:${name}:${job}`, { stc: 11, cutOffs: 10 })
+    const key = `bull:${name}:${job}`
+    const stored = JSON.parse((await redis.client.hget(key, 'data')) as string)
+    const progress = { attempts: 0, completed: [], failedAttempts: [], crashes: 10, stalls: 0 }
+    await redis.client.hset(key, { data: JSON.stringify({ ...stored, progress }), stc: 11 })
     return open({ queue: name })
   }
 
@@ -227,8 +229,10 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await front.close()
     const [job] = (await redis.client.lrange(`bull:${name}:wait`, 0, -1)) as [string]
     const failures = [{ handler: 'a', message: 'no' }]
-    const progress = JSON.stringify({ completed: ['b'], failures, stalls: 0 })
-    await redis.client.hset(`bull:${name}:${job}`, { progress, stc: 1 })
+    const key = `bull:${name}:${job}`
+    const stored = JSON.parse((await redis.client.hget(key, 'data')) as string)
+    const progress = { attempts: 1, completed: ['b'], failures, failedAttempts: [], crashes: 0, stalls: 0 }
+    await redis.client.hset(key, { data: JSON.stringify({ ...stored, progress }), stc: 1 })
     const handle = vi.fn()
     const inbox = openWith(definitionOf({ queue: name }), handle)
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
@@ -266,7 +270,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
       keys.map((key) => [key, 1]).sort(),
     )
     for (const id of await redis.client.lrange(`bull:${name}:active`, 0, -1))
-      expect(await redis.client.hmget(`bull:${name}:${id}`, 'stc', 'cutOffs')).toEqual([null, null])
+      expect(await redis.client.hget(`bull:${name}:${id}`, 'stc')).toBe(null)
     await end(next, calls)
     hanging.finishAll()
   })

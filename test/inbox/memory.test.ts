@@ -28,6 +28,21 @@ describe('a memory inbox that is full', () => {
     expect(await inbox.accept(eventOf('1'))).toBe('duplicate')
   })
 
+  test('counts the memory that its events take', async () => {
+    const { inbox, calls } = openInbox(memoryInbox({ maxWaiting: 1_000 }))
+    // 4 MB each, with two bytes for each character. All of them may take 12.2 MB.
+    const large = (key: string) => {
+      const { event, receivedAt } = eventOf(key)
+      return { event: { ...event, payload: { texts: [{ text: 't'.repeat(2_000_000) }] } }, receivedAt }
+    }
+    for (const key of ['1', '2', '3', '4']) expect(await inbox.accept(large(key))).toBe('accepted')
+    expect(await inbox.accept(eventOf('5'))).toBe('overloaded')
+    const first = await calls.next()
+    first.finish()
+    await nextTurn()
+    expect(await inbox.accept(eventOf('5'))).toBe('accepted')
+  })
+
   test('counts the events that wait for a retry', async () => {
     const { inbox, calls } = openInbox(memoryInbox({ maxWaiting: 1 }))
     await inbox.accept(eventOf('1'))

@@ -83,6 +83,6 @@ test('an event that another program replays in a file of SQLite waits since its 
   vi.setSystemTime(Date.now() + day)
   const file = openInboxFile(path)
   onTestFinished(() => file.close())
-  file.deadLetters.replay('dead')
+  await file.deadLetters.replay('dead')
   expect(file.stats().oldestWaitingAt).toEqual(now())
 })

@@ -8,6 +8,7 @@ import { recordingLogger } from '../support/recording-logger.ts'
 export interface ProcessOptions {
   readonly handles?: boolean
   readonly leaseMs?: number
+  readonly ttlMs?: number
 }
 
 /** Opens a receiver in the storage of the current test. It is closed after the test. */
@@ -91,7 +92,7 @@ export function owedHandlers(open: OpenProcess): void {
       expect([...v1.warnings(), ...v2.warnings()]).toEqual([])
     })
 
-    test('are left out once no process has them, with a warning that names them', async () => {
+    test('are left out once they are removed, with a warning that names them', async () => {
       const v2 = await start(['a', 'b'], { leaseMs: 600_000 }, () => new Promise(() => {}))
       await accept(v2.receiver, 10)
       await v2.receiver.close({ timeoutMs: 0 })
@@ -105,12 +106,39 @@ export function owedHandlers(open: OpenProcess): void {
       ])
     })
 
-    test('are known to the other processes when the first event that owes them is accepted', async () => {
+    test('wait for a process that has them, although none has had them so far', async () => {
       const front = await start(['gone', 'a'], { handles: false })
-      await accept(front.receiver, 1, 'first')
-      const v1 = await start(['a'], { leaseMs: 3_000 })
-      // From here on, it does not expect missing handlers to be registered later.
-      await until(async () => v1.warnings().length > 0)
+      const v1 = await start(['a'])
+      await accept(front.receiver, 3)
+      await until(async () => v1.runs.length === 3)
+      await hasLeft(v1.receiver)
+      expect(v1.warnings()).toEqual([])
+      const { events } = v1.receiver.inbox
+      expect((await events?.list())?.events.map(({ owed }) => owed)).toEqual(Array(3).fill(['gone']))
+      const back = await start(['gone'])
+      await until(isEmpty(back.receiver))
+      expect(back.runs).toHaveLength(3)
+    })
+
+    test('make a dead letter once keys expire, which a replay runs where they are back', async () => {
+      const front = await start(['gone', 'a'], { handles: false })
+      const v1 = await start(['a'], { ttlMs: 1_500 })
+      await accept(front.receiver, 1)
+      const { deadLetters } = front.receiver.inbox
+      await until(async () => (await deadLetters.list()).length === 1)
+      const [deadLetter] = await deadLetters.list()
+      const message = expect.stringContaining('no process has this handler')
+      expect(deadLetter).toMatchObject({ completed: ['a'], failures: [{ handler: 'gone', message }] })
+      const back = await start(['gone'])
+      expect(await deadLetters.replay(deadLetter?.key ?? '')).toBe(true)
+      await until(isEmpty(front.receiver))
+      expect([v1.runs.length, back.runs.length]).toEqual([1, 1])
+    })
+
+    test('are known to the other processes when the first event that owes them is accepted', async () => {
+      const former = await start(['b'])
+      await former.receiver.close()
+      const v1 = await start(['a'])
       const v2 = await start(['a'])
       v2.add('b')
       await accept(v2.receiver, 50)

@@ -54,7 +54,6 @@ export const groups = {
       'test/contract/inbox-sqlite.test.ts',
       'test/inbox/{engine,operations}/*.test.ts',
       'test/idempotency/leases.test.ts',
-      'test/internal/workers.test.ts',
     ],
     isolate: true,
   },
@@ -92,9 +91,9 @@ export const groups = {
     ],
   },
   sqlite: {
-    mutate: ['src/inbox/sqlite.ts', 'src/inbox/{sqlite,sqlite-tables}/**'],
+    mutate: ['src/inbox/sqlite.ts', 'src/inbox/{sqlite,sqlite-tables,sql}/**'],
     tests: [
-      'test/inbox/sqlite/*.test.ts',
+      'test/inbox/{sqlite,sqlite-tables,sql}/*.test.ts',
       '!test/inbox/sqlite/{backup,crash-loop,kills,locked,lost-lock,pause,power-loss,retry-from-outside}.test.ts',
       // A worker thread has no working directory of its own.
       '!test/inbox/sqlite/relative-path.test.ts',
@@ -111,11 +110,11 @@ export const groups = {
     ],
   },
   postgres: {
-    mutate: ['src/inbox/postgres.ts', 'src/inbox/postgres/**'],
+    mutate: ['src/inbox/postgres.ts', 'src/inbox/postgres/**', 'src/inbox/pglite.ts', 'src/inbox/pglite/**'],
     tests: [
       'test/inbox/postgres/*.test.ts',
       '!test/inbox/postgres/{crash-loop,kills,order,operating,outages}.test.ts',
-      'test/contract/inbox-postgres.test.ts',
+      'test/contract/inbox-{postgres,postgres-polling,pglite}.test.ts',
     ],
   },
 } as const satisfies Record<string, Group>

@@ -83,6 +83,9 @@ test('the exported names grow only in a reviewed change', () => {
         "bullmqInbox",
         "openInboxQueue",
       ],
+      "/inbox/pglite": [
+        "pgliteInbox",
+      ],
       "/inbox/postgres": [
         "migrate",
         "migrationSql",

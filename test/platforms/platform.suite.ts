@@ -21,7 +21,8 @@ const failsOnce = 'fails once'
 /**
  * Proves a setup against the emulator, for both profiles of the sender: three media items with a fault each, a handler
  * that fails once, and an orderly stop in between. Every acknowledged event has to be handled, and none twice. The
- * observed sender has to have every event acknowledged.
+ * observed sender has to have every event acknowledged, unless the acknowledgement waits for handlers: it does not repeat
+ * what failed.
  * @param start starts the deployment, whose handlers run for every type of event
  */
 export function provePlatform(name: SetupName, start: () => Promise<Deployment>): void {
@@ -45,7 +46,8 @@ export function provePlatform(name: SetupName, start: () => Promise<Deployment>)
       await deployment.restart()
       await sentMeanwhile
       await upload('cut-connection')
-      if (profile === 'observed') expect(emulator.sendings().map(({ state }) => state)).toEqual(all('acknowledged'))
+      if (profile === 'observed' && ack === 'accepted')
+        expect(emulator.sendings().map(({ state }) => state)).toEqual(all('acknowledged'))
 
       const sendings = emulator.sendings().map((sending) => ({ ...sending, event: eventOf(sending) }))
       const acknowledged = sendings.filter(({ state }) => state === 'acknowledged').map(({ event }) => event)

@@ -19,7 +19,7 @@ export interface Setup extends Promises {
 
 const unlessKilled = 'unless it is killed'
 const inOneProcess = 'in one process, until it ends'
-const untilEvicted = 'unless the isolate is evicted'
+const ifRepeated = 'if the sender repeats what failed'
 const unlessCutOff = 'unless a run is cut off'
 
 /**
@@ -138,19 +138,19 @@ export const setups = {
   'cloudflare memory': {
     platform: 'Cloudflare Workers',
     inbox: 'memoryInbox',
-    ack: 'accepted',
-    nothingLost: untilEvicted,
+    ack: 'handled',
+    nothingLost: ifRepeated,
     handledOnce: 'in one isolate, until it is evicted',
-    order: 'in one isolate',
+    order: 'no',
     test: 'platforms/workers.test.ts',
   },
   'cloudflare memory and redis': {
     platform: 'Cloudflare Workers',
     inbox: 'memoryInbox({ store: redisStore })',
-    ack: 'accepted',
-    nothingLost: untilEvicted,
+    ack: 'handled',
+    nothingLost: ifRepeated,
     handledOnce: unlessCutOff,
-    order: 'in one isolate',
+    order: 'no',
     test: 'platforms/workers.test.ts',
   },
   'cloudflare durable-object': {

@@ -1,7 +1,7 @@
 import { createReceiver, unverified } from 'media-webhooks'
 import { createClient, registerWebhook } from 'media-webhooks/client'
 
-const receiver = createReceiver({ verify: unverified() }).on('encoding.finished', () => {})
+const receiver = createReceiver({ verify: unverified(), ack: 'handled' }).on('encoding.finished', () => {})
 
 /** Uses the client as its user would, on a service whose address and token are in the query. */
 export async function useClient({ searchParams }) {

@@ -35,6 +35,7 @@ export function proveRuntime(
   start: (binary: string, folder: string) => Promise<Program>,
 ): void {
   const binary = findRuntime(name)
+  const ack = name === 'workerd' ? 'handled' : 'accepted'
 
   describe.skipIf(binary === undefined)(name, () => {
     let runtime: Program
@@ -52,16 +53,23 @@ export function proveRuntime(
       return { status: response.status, body: await response.json() }
     }
 
+    /** Posts a body until it is acknowledged, as a sender does, if its handlers may fail before that. */
+    async function deliver(path: string, body: string, signed: Signed) {
+      let answer = await post(path, body, signed)
+      for (let i = 0; ack === 'handled' && answer.status >= 500 && i < 20; i++) answer = await post(path, body, signed)
+      expect(answer.status).toBe(200)
+    }
+
     const handled = async () => (await (await fetch(`${origin}/handled`)).json()) as string[]
 
     describe.each(Object.entries(signers))('the fetch adapter at %s', (path, sign) => {
       const bodyOf = (mediaId: string, fields: object = {}) =>
         JSON.stringify({ type: 'encoding.finished', media_id: mediaId, ...fields })
 
-      test('accepts a delivery, knows its duplicate and handles the event once, after the answer', async () => {
+      test('accepts a delivery, knows its duplicate and handles the event once', async () => {
         const mediaId = `${path} one`
         const body = bodyOf(mediaId)
-        expect(await post(path, body, sign(body, 'a-secret'))).toEqual({ status: 200, body: { status: 'accepted' } })
+        expect(await post(path, body, sign(body, 'a-secret'))).toEqual({ status: 200, body: { status: ack } })
         expect(await post(path, body, sign(body, 'a-secret'))).toEqual({ status: 200, body: { status: 'duplicate' } })
         await expect.poll(handled).toContain(mediaId)
         expect(await post(path, body, sign(body, 'a-secret'))).toEqual({ status: 200, body: { status: 'duplicate' } })
@@ -71,18 +79,17 @@ export function proveRuntime(
       test('handles every event of a burst, also those that wait for others of their media item or for a retry', async () => {
         const media = Array.from({ length: 30 }, (_, index) => `${path} of many ${index}`)
         const bodies = media.flatMap((id) => [bodyOf(id), bodyOf(id, { title: 'fails once' })])
-        const answers = await Promise.all(bodies.map((body) => post(path, body, sign(body, 'a-secret'))))
-        expect(answers.map(({ status }) => status)).toEqual(bodies.map(() => 200))
+        await Promise.all(bodies.map((body) => deliver(path, body, sign(body, 'a-secret'))))
         const handledOfMany = async () => (await handled()).filter((each) => each.startsWith(`${path} of many`)).sort()
         await expect.poll(handledOfMany).toEqual([...media, ...media].sort())
       })
 
       test('ends the time of a handler that hangs, after any earlier deliveries', async () => {
         const first = bodyOf(`${path} before`)
-        await post(path, first, sign(first, 'a-secret'))
+        await deliver(path, first, sign(first, 'a-secret'))
         await expect.poll(handled).toContain(`${path} before`)
         const hanging = bodyOf(`${path} hanging`, { title: 'hangs once' })
-        await post(path, hanging, sign(hanging, 'a-secret'))
+        await deliver(path, hanging, sign(hanging, 'a-secret'))
         await expect.poll(handled).toContain(`${path} hanging`)
       })
 

@@ -7,7 +7,7 @@ const stores = new Map()
 
 function storeOf({ URL: url, TOKEN: token }, prefix) {
   if (!stores.has(prefix)) {
-    stores.set(prefix, redisStore({ client: new Redis({ url, token }), prefix, timeoutMs: 500 }))
+    stores.set(prefix, redisStore({ client: new Redis({ url, token }), prefix, timeoutMs: 1_500 }))
   }
   return stores.get(prefix)
 }
@@ -18,6 +18,7 @@ const handled = []
 const webhook = fetchHandler((env) =>
   createReceiver({
     verify: unverified(),
+    ack: 'handled',
     inbox: memoryInbox({ store: storeOf(env, 'receiver:') }),
     handlers: { 'encoding.finished': ({ mediaId }) => void handled.push(mediaId) },
   }),

@@ -1,5 +1,4 @@
 import type { EventType } from '../../src/events/catalogue.ts'
-import { requestsEndWork } from '../../src/internal/requests.ts'
 import { faults, type Incident, type Plan, type PlannedEvent } from './plan.ts'
 import type { Random } from './random.ts'
 
@@ -12,8 +11,8 @@ export const ends: readonly EventType[] = ['encoding.finished', 'encoding.failed
  * @param random another one than the plan's, so that the seeds without expectations stay as they were
  */
 export function withExpectation(plan: Plan, random: Random): Plan {
-  // Processes that share only a store of keys keep no expectations, and neither do Workers.
-  const canExpect = plan.setup !== 'memory and Redis' && plan.ack === 'accepted' && !requestsEndWork
+  // Processes that share only a store of keys keep no expectations.
+  const canExpect = plan.setup !== 'memory and Redis' && plan.ack === 'accepted'
   if (!canExpect || !random.chance(0.4)) return plan
   const span = plan.faultsUntil / 2
   // Much is overdue at the same time, and more than the inbox has room for.

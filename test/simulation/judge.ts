@@ -73,11 +73,13 @@ function mayRepeat(before: Run, again: Run, { setup, ack, leaseMs }: Plan, journ
   const hasEnded = life.endedAt !== undefined && life.endedAt <= again.startedAt && life.name !== again.by
   if (hasEnded && (life.end === 'killed' || life.unfinished.has(before.event))) return true
   if (setup === 'sqlite') return hasForgotten(journal)
-  // A process of its own memory has forgotten it when it has ended, and any process that another handler had failed.
-  if (setup === 'memory' || ack === 'handled') return hasEnded
-  return [life, journal.life(again.by)].some((each) =>
+  // A process of its own memory has forgotten it when it has ended.
+  if (setup === 'memory') return hasEnded
+  const isLost = [life, journal.life(again.by)].some((each) =>
     hasLostLease(each, before.startedAt - leaseMs, again.startedAt, leaseMs, journal),
   )
+  // With `ack: 'handled'` any process has forgotten that another handler had failed.
+  return isLost || (ack === 'handled' && hasEnded)
 }
 
 /** Returns true if a clock jumped past the time for which a file remembers keys. */
@@ -154,12 +156,9 @@ const wasLeft = ({ event, handler, startedAt }: Run, type: string, { runs, lives
       lives.some(({ name, handlersFor }) => name === before.by && !handlersFor(type).includes(handler)),
   )
 
-/** Maximum time limit of a handler, in ms: that of Workers is shorter. */
-const longestMs = requestsEndWork ? 25_000 : Number.POSITIVE_INFINITY
-
 /** Returns true if a run had neither ended nor been given up, because its time was up. */
 const isRunning = ({ scope, startedAt, endedAt = scope.endsAt }: Run, at: number, handlerTimeoutMs: number): boolean =>
-  endedAt > at && scope.endsAt > at && at - startedAt < Math.min(handlerTimeoutMs, longestMs) - 1
+  endedAt > at && scope.endsAt > at && at - startedAt < handlerTimeoutMs - 1
 
 /** The answers that were not true, and the rejections that could be avoided. */
 function* untrue(plan: Plan, journal: Journal): Iterable<string> {
@@ -220,7 +219,6 @@ function* wronglyDead({ events, attempts }: Plan, journal: Journal): Iterable<st
   const kills = journal.storageFaults.filter(({ name }) => name.startsWith('killed'))
   for (const [number, messages] of journal.deadLetters) {
     const runs = journal.runs.filter(({ event, attempt }) => event === number && attempt >= attempts)
-    if (requestsEndWork && messages.some((message) => message.includes('requests ended'))) continue
     if (messages.some((message) => message.includes('cut off'))) {
       if (!events[number]?.isFatal && kills.length < maxCrashes)
         yield `event ${number} became a dead letter because of crashes that it did not cause`

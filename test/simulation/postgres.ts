@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream'
 import { PGlite } from '@electric-sql/pglite'
+import { endOfBatch, isIdle, welcome } from '../../src/inbox/pglite/protocol.ts'
 import { currentScope, isOver, Process, type Scope, type Task, type World } from './world.ts'
 
 /**
@@ -55,8 +56,7 @@ export class PostgresServer {
     // No other connection may begin before the answer says whether a transaction is open.
     this.#inTransaction = connection
     const answer = await answered
-    // The last byte is the state of the transaction.
-    if (answer.at(-1) === idle) this.#release(connection)
+    if (isIdle(answer)) this.#release(connection)
     return answer
   }
 
@@ -76,8 +76,6 @@ export class PostgresServer {
     for (const resume of waiting) resume()
   }
 }
-
-const idle = 'I'.charCodeAt(0)
 
 export interface PostgresLinkOptions {
   readonly world: World
@@ -176,7 +174,7 @@ export class PostgresLink extends Duplex {
     const answer = await server.run(this, messages)
     if (isOver(this.#scope) || this.destroyed) return void server.end(this)
     if (fault === 'answer-lost') return this.#break()
-    if (answer.at(-1) !== idle) this.#idle = world.schedule(this.#scope.process, idleMs, () => this.#break())
+    if (!isIdle(answer)) this.#idle = world.schedule(this.#scope.process, idleMs, () => this.#break())
     this.#travel('back', () => this.push(answer), fault === 'hung' ? 20_000 : 0)
     if (this.#received.length > 0) this.#receive(Buffer.alloc(0))
   }
@@ -186,34 +184,3 @@ export class PostgresLink extends Duplex {
     this.#travel('back', () => this.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })))
   }
 }
-
-/** Finds the end of the first messages that the server answers together: a query, or those before a synchronization. */
-function endOfBatch(messages: Buffer): number | undefined {
-  for (let at = 0; at + 5 <= messages.length; ) {
-    const type = String.fromCharCode(messages[at] as number)
-    at += 1 + messages.readInt32BE(at + 1)
-    if (at > messages.length) return undefined
-    if (type === 'Q' || type === 'S') return at
-  }
-  return undefined
-}
-
-const message = (type: string, body: Buffer): Buffer => {
-  const head = Buffer.alloc(5)
-  head.write(type)
-  head.writeInt32BE(body.length + 4, 1)
-  return Buffer.concat([head, body])
-}
-
-const setting = (name: string, value: string) => message('S', Buffer.from(`${name}\0${value}\0`))
-
-/** The first answer of a server that asks for no password. */
-const welcome = Buffer.concat([
-  message('R', Buffer.alloc(4)),
-  setting('server_version', '17.5'),
-  setting('client_encoding', 'UTF8'),
-  setting('standard_conforming_strings', 'on'),
-  setting('DateStyle', 'ISO, MDY'),
-  message('K', Buffer.alloc(8)),
-  message('Z', Buffer.from('I')),
-])

@@ -1,5 +1,7 @@
-import { requestLifeMs } from '../../src/internal/requests.ts'
 import type { Process, Scope } from './world.ts'
+
+/** Maximum time for which Workers keep a request alive after its answer, in ms. */
+const requestLifeMs = 30_000
 
 /** A request of Workers: the timers and promises that it has begun end with it. */
 export class Request implements Scope {

@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { threadId } from 'node:worker_threads'
-import { requestLifeMs, requestsEndWork } from '../../src/internal/requests.ts'
 import { withExpectation } from './expected.ts'
 import { Journal } from './journal.ts'
 import { judge } from './judge.ts'
@@ -95,12 +94,9 @@ async function play(plan: Plan, world: World, journal: Journal, servers: readonl
     journal.violations.push('the sender hangs')
   // A process that was paused still answers what had arrived, and an inbox looks for events that it was not told of.
   await world.run(world.now + longestPauseMs)
-  const nudges = plan.nudges.values()
   for (const until = world.now + recoveryMs; !(await isIdle(world, servers)); ) {
     if (world.now > until) return void journal.violations.push('events stay in the inbox for ever')
-    const nudge = requestsEndWork && nudges.next().value
-    if (nudge) sender.send(nudge)
-    await world.run(world.now + (requestsEndWork ? requestLifeMs : 1_000))
+    await world.run(world.now + 1_000)
   }
 }
 

@@ -5,6 +5,7 @@ import { redisStore } from '../../src/idempotency/redis.ts'
 import type { InboxDefinition } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import { postgresInbox } from '../../src/inbox/postgres.ts'
+import { rememberOpen } from '../../src/inbox/sqlite/openers.ts'
 import { openInboxFile, type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
 import { type Plan, ttlMs } from './plan.ts'
@@ -64,7 +65,11 @@ export function sqliteStorage({ concurrency, maxWaiting }: Plan, path: string, d
     inboxFor(process) {
       const kill = () => process.end()
       const database = new UnreliableDatabase(path, { fault: () => draw(process, sqliteFaults), kill })
-      process.atEnd(() => database.cutOff())
+      process.atEnd(() => {
+        database.cutOff()
+        // All simulated processes share one registry of open files; a killed one must not hand its file over.
+        rememberOpen(path, () => {})()
+      })
       database.exec('CREATE TABLE IF NOT EXISTS written (what TEXT)')
       return sqliteInbox({ database, concurrency, maxWaiting, ttlMs })
     },

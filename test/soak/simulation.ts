@@ -6,7 +6,7 @@ import type { Part } from './part.ts'
 const program = fileURLToPath(new URL('../simulation/run.ts', import.meta.url))
 
 /** The time of a run over Postgres, as a multiple of the others. */
-const postgresShare = 20
+const postgresShare = 50
 
 /** Plays the simulation, as on Node and as on Workers, and some of it over Postgres. */
 export const simulation: Part = async ({ seeds, seed }) => {

@@ -5,11 +5,11 @@ import { expect } from 'vitest'
 
 /**
  * Lists the source files through which a delivery passes between Express and the handler.
- * @param postgres the URL of the database of the inbox. It is in memory if there is none
+ * @param place the URL of the inbox's database, or the path of its file. It is in memory if there is none
  */
-export async function filesBeforeHandler(postgres?: string): Promise<readonly string[]> {
+export async function filesBeforeHandler(place?: string): Promise<readonly string[]> {
   const script = fileURLToPath(new URL('./files-on-the-path.ts', import.meta.url))
-  const options = postgres === undefined ? [] : [postgres]
+  const options = place === undefined ? [] : [place]
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', script, ...options])
   const files: string[] = JSON.parse(stdout)
   // Both ends, so that an empty measurement does not pass.

@@ -47,7 +47,7 @@ const inExpress =
 const inFastify =
   (create: typeof fastify): Mount =>
   async (receiver, port = 0) => {
-    const app = create({ forceCloseConnections: true })
+    const app = create({ forceCloseConnections: true, http: { rejectNonStandardBodyWrites: true } })
     app.register(fastifyReceiver, { receiver: { ...receiver, close: unclosed }, url: path })
     const url = await app.listen({ port, host: '127.0.0.1' })
     return { url: url + path, close: () => app.close() }

@@ -5,6 +5,9 @@ import { silent } from './silent.ts'
 /** One array, since another one would be published as a change. */
 const none: readonly HandlerName[] = []
 
+/** For an inbox that only accepts: its events owe no handlers, so that an inbox with any others may end them. */
+export const handlesNothing: Handle = () => Promise.reject(new Error('this inbox handles nothing'))
+
 /** Opens an inbox that handles its events with the function. It can parse no unreadable delivery. */
 export function openWith(definition: InboxDefinition, handle: Handle, logger: Logger = silent): Inbox {
   const parse = () => {

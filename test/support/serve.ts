@@ -13,7 +13,8 @@ export interface Listening {
 
 /** Listens with a listener of node:http on 127.0.0.1, on a free port unless one is given. */
 export async function listen(listener: RequestListener, port = 0): Promise<Listening> {
-  const server = createServer(listener).listen(port, '127.0.0.1')
+  // Node then throws on a body that HTTP does not allow, such as that of an answer to HEAD.
+  const server = createServer({ rejectNonStandardBodyWrites: true }, listener).listen(port, '127.0.0.1')
   await once(server, 'listening')
   return {
     server,

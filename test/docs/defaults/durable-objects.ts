@@ -79,7 +79,7 @@ export const ofInboxObject: Observations = {
     const { sql } = storage
     return withOpen(inObject(storage), async ({ inbox }) => {
       for (const age of ages)
-        sql.exec('INSERT INTO inbox_key (hash, accepted_at) VALUES (?, ?)', `${age}`, Date.now() - age)
+        sql.exec('INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, 0)', `${age}`, Date.now() - age)
       await inbox.accept(eventOf('one'))
       const [row] = sql.exec('SELECT count(*) AS count FROM inbox_key WHERE hash <> \'"one"\'').toArray()
       return ttlFrom(row?.['count'] as number)

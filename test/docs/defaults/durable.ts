@@ -38,7 +38,7 @@ const sqliteTtl = () =>
   withFile(async (path) => {
     await withOpen(sqliteInbox({ path }), async () => {})
     const file = new Libsql(path)
-    const insert = file.prepare('INSERT INTO inbox_key (hash, accepted_at) VALUES (?, ?)')
+    const insert = file.prepare('INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, 0)')
     for (const age of ages) insert.run(`${age}`, Date.now() - age)
     const count = () => (file.prepare('SELECT count(*) AS count FROM inbox_key').get() as { count: number }).count
     const kept = await withOpen(sqliteInbox({ path }), async () => {
@@ -148,7 +148,11 @@ export const ofBullmqInbox = (server: () => RedisServer): Observations => {
       withOpen(inbox('ttl'), async (opened) => {
         opened.calls.finishAll()
         await opened.inbox.accept(eventOf('one'))
-        return longestLeft('bull:ttl:de:*')
+        await until(async () => {
+          const { waiting, running } = await opened.inbox.stats()
+          return waiting + running === 0
+        })
+        return longestLeft('webhooks:ttl:key:*')
       }),
     timeoutMs: () => timeoutOf((port) => bullmqInbox({ connection: `redis://127.0.0.1:${port}` })),
   }

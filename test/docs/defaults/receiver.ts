@@ -102,6 +102,19 @@ export const ofReceiver: Observations = {
     const isOffered = offered.includes('id of the event')
     return isOffered && made.includes(payload.media_id) && 'from the verifier, otherwise from the payload'
   },
+  platform() {
+    let platform: unknown
+    const warn = (details: object) => {
+      platform = 'platform' in details && details.platform
+    }
+    process.env['VERCEL'] = '1'
+    try {
+      receiverWith({ ack: 'handled', logger: { ...silent, warn } })
+    } finally {
+      delete process.env['VERCEL']
+    }
+    return platform === 'Vercel' && 'by the environment'
+  },
   // There is nothing to observe.
   hooks: () => 'none',
   telemetry: () => 'none',

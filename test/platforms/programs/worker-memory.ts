@@ -13,7 +13,7 @@ interface Env {
 
 function makeReceiver({ RECORDER, REDIS_URL: url, REDIS_TOKEN: token }: Env) {
   const inbox = url === '' ? memoryInbox() : memoryInbox({ store: redisStore({ client: new Redis({ url, token }) }) })
-  return createReceiver({ verify: unverified(), inbox, retry: { baseMs: 50 } }).onAny(
+  return createReceiver({ verify: unverified(), inbox, ack: 'handled' }).onAny(
     async ({ type, mediaId, qualities, title }, { attempt }) => {
       await new Promise((resolve) => setTimeout(resolve, 20))
       if (title === 'fails once' && attempt === 1) throw new Error('as asked')

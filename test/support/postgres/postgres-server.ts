@@ -169,8 +169,8 @@ function program(name: 'initdb' | 'postgres'): string {
   return join(folder, name)
 }
 
-/** The user that runs the server when this process is root, because Postgres does not start as root. */
-function serverUser(): { uid: number; gid: number } | undefined {
+/** The user that runs a server when this process is root, because neither Postgres nor PgBouncer starts as root. */
+export function serverUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const users = readFileSync('/etc/passwd', 'utf8')
     .split('\n')

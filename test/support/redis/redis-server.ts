@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -90,6 +90,14 @@ export class RedisServer {
     } finally {
       redis.disconnect()
     }
+  }
+
+  /** Makes Redis refuse writes: it cannot save a snapshot, since a folder has the place of the file. */
+  async failSnapshots(): Promise<void> {
+    await mkdir(join(this.#folder, 'dump.rdb', 'taken'), { recursive: true })
+    await this.command('CONFIG', 'SET', 'save', '3600 1')
+    await this.command('BGSAVE').catch(() => {})
+    while (!(await this.command('INFO', 'persistence')).includes('rdb_last_bgsave_status:err')) await setTimeout(20)
   }
 
   /** Suspends the server: connections stay open and get no answers. */

@@ -6,7 +6,7 @@ import { inboxContract } from '../../../src/testing/contract/inbox.ts'
 import { eventOf, openInbox, until } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'
 import { checkUnreadable } from '../unreadable.suite.ts'
-import { type PgliteInboxOptions, pgliteInbox } from './pglite-inbox.ts'
+import { type ExampleInboxOptions, exampleInbox } from './example-inbox.ts'
 
 let database: PGlite
 let schemas = 0
@@ -15,8 +15,8 @@ beforeAll(async () => {
 })
 afterAll(() => database.close())
 
-const freshInbox = (options: Partial<PgliteInboxOptions> = {}) =>
-  pgliteInbox({ database, schema: `inbox "${++schemas}"`, ...options })
+const freshInbox = (options: Partial<ExampleInboxOptions> = {}) =>
+  exampleInbox({ database, schema: `inbox "${++schemas}"`, ...options })
 
 inboxContract(() => ({ inbox: freshInbox() }), { test, expect })
 
@@ -40,7 +40,7 @@ const failures = [{ handler: 'b', message: 'Error: no' }]
 describe('a second inbox over a database', () => {
   test('handles what the first one left, in order, without the handlers that had succeeded', async () => {
     const schema = 'left by a crash'
-    const first = openInbox(pgliteInbox({ database, schema }))
+    const first = openInbox(exampleInbox({ database, schema }))
     // Until the end of this test it is as after a crash: its handlers never return.
     onTestFinished(async () => void (await first.inbox.close({ timeoutMs: 0 })))
     await first.inbox.accept(eventOf('handled'))
@@ -54,7 +54,7 @@ describe('a second inbox over a database', () => {
     await first.inbox.accept(eventOf('waiting', 'media'))
     await database.exec(`UPDATE "${schema}".event SET due_at = now() - interval '1 s' WHERE key = '"due"'`)
 
-    const { inbox, calls } = openInbox(pgliteInbox({ database, schema }))
+    const { inbox, calls } = openInbox(exampleInbox({ database, schema }))
     const attempts = [await calls.next(), await calls.next()]
     expect(attempts.map(({ event, attempt }) => [event, attempt.number, attempt.completed])).toEqual([
       [eventOf('due').event, 2, ['a']],
@@ -73,7 +73,7 @@ describe('a second inbox over a database', () => {
 
   test('handles what the first one reported as unfinished, also what was being written when it closed', async () => {
     const schema = 'left by closing'
-    const first = openInbox(pgliteInbox({ database: slowed(), schema, concurrency: 1 }))
+    const first = openInbox(exampleInbox({ database: slowed(), schema, concurrency: 1 }))
     await first.inbox.accept(eventOf('failing'))
     const failing = await first.calls.next()
     const accepting = first.inbox.accept(eventOf('on its way'))
@@ -88,7 +88,7 @@ describe('a second inbox over a database', () => {
       ['failing', 'retrying'],
     ])
 
-    const { inbox, calls } = openInbox(pgliteInbox({ database, schema }))
+    const { inbox, calls } = openInbox(exampleInbox({ database, schema }))
     const attempts = [await calls.next(), await calls.next()]
     expect(attempts.map(({ event, attempt }) => [event.key, attempt.number, attempt.completed])).toEqual([
       ['failing', 2, ['a']],
@@ -134,7 +134,7 @@ test('an event may have characters that Postgres has no text for', async () => {
 
 test('an event whose end cannot be recorded is running until it can', async () => {
   const schema = 'without its table'
-  const { inbox, calls } = openInbox(pgliteInbox({ database, schema }))
+  const { inbox, calls } = openInbox(exampleInbox({ database, schema }))
   await inbox.accept(eventOf('one'))
   const call = await calls.next()
   await database.exec(`ALTER TABLE "${schema}".event RENAME TO away`)
@@ -149,7 +149,7 @@ test('an event whose end cannot be recorded is running until it can', async () =
 test('an inbox over a database that cannot be used is never ready, accepts nothing, and closes', async () => {
   const closed = await PGlite.create()
   await closed.close()
-  const { inbox } = openInbox(pgliteInbox({ database: closed }))
+  const { inbox } = openInbox(exampleInbox({ database: closed }))
   await expect(inbox.ready?.()).rejects.toMatchObject({ code: 'unavailable' })
   await expect(inbox.accept(eventOf('one'))).rejects.toMatchObject({ code: 'unavailable' })
   expect(await inbox.close()).toEqual({ unfinished: [] })

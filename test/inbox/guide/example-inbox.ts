@@ -2,7 +2,7 @@
 
 import type { PGlite, Transaction } from '@electric-sql/pglite'
 import { sha256 } from '#crypto'
-import { checkNumbers, checkUnknown } from '../../../src/check-options.ts'
+import { checkedApart, checkOptions, wholeNumber } from '../../../src/check-options.ts'
 import { WebhookError } from '../../../src/errors.ts'
 import type { MediaEvent } from '../../../src/events/catalogue.ts'
 import { Closing } from '../../../src/inbox/closing.ts'
@@ -42,8 +42,8 @@ import { sleep, type Timer, unref } from '../../../src/internal/timers.ts'
 
 // The factory and its options
 
-/** The options of `pgliteInbox`. */
-export interface PgliteInboxOptions {
+/** The options of `exampleInbox`. */
+export interface ExampleInboxOptions {
   /** The database. The inbox does not close it. */
   readonly database: PGlite
   /**
@@ -69,27 +69,28 @@ export interface PgliteInboxOptions {
 }
 
 /** An inbox in a PGlite database, a Postgres inside this process. */
-export function pgliteInbox(options: PgliteInboxOptions): InboxDefinition {
-  const { database, schema = 'media_webhooks', concurrency = 16, ...rest } = options
-  const { maxWaiting = 10_000, ttlMs = 86_400_000, ...unknown } = rest
-  checkUnknown('pgliteInbox', unknown)
+export function exampleInbox(options: ExampleInboxOptions): InboxDefinition {
+  const limit = wholeNumber()
+  const limitRules = { concurrency: limit, maxWaiting: limit, ttlMs: limit }
+  checkOptions('exampleInbox', options, { database: checkedApart, schema: checkedApart, ...limitRules })
+  const { database, schema = 'media_webhooks', concurrency = 16 } = options
+  const { maxWaiting = 10_000, ttlMs = 86_400_000 } = options
   const limits = { concurrency, maxWaiting, ttlMs }
-  checkNumbers('pgliteInbox', limits)
-  const open = (host: InboxHost) => new PgliteInbox(host, new EventTable(database, schema), limits)
-  return defineInbox({ name: 'pgliteInbox', storage: 'file', open })
+  const open = (host: InboxHost) => new ExampleInbox(host, new EventTable(database, schema), limits)
+  return defineInbox({ name: 'exampleInbox', storage: 'file', open })
 }
 
-type Limits = Required<Omit<PgliteInboxOptions, 'database' | 'schema'>>
+type Limits = Required<Omit<ExampleInboxOptions, 'database' | 'schema'>>
 
 /** Maximum pause before old keys are forgotten, in ms. */
 const cleanUpMs = 60_000
 
-class PgliteInbox implements Inbox {
+class ExampleInbox implements Inbox {
   readonly deadLetters: DeadLetters
   readonly #logger: InboxHost['logger']
   readonly #table: EventTable
   readonly #jobs = new Jobs<StoredJob>()
-  readonly #settling: PgliteSettling
+  readonly #settling: ExampleSettling
   readonly #engine: Engine<StoredJob>
   readonly #intake: Intake
   readonly #loaded: Promise<void>
@@ -99,7 +100,7 @@ class PgliteInbox implements Inbox {
   constructor(host: InboxHost, table: EventTable, { concurrency, maxWaiting, ttlMs }: Limits) {
     this.#logger = host.logger
     this.#table = table
-    this.#settling = new PgliteSettling(table, host.logger)
+    this.#settling = new ExampleSettling(table, host.logger)
     this.#engine = new Engine({ handle: host.handle, jobs: this.#jobs, settling: this.#settling, concurrency })
     this.#intake = new Intake(this.#jobs, this.#engine, maxWaiting)
     this.deadLetters = deadLettersOf(table, host, this.#intake, () => this.#checkRoom())
@@ -115,7 +116,7 @@ class PgliteInbox implements Inbox {
     try {
       for (const row of await this.#table.open()) this.#intake.add(row)
     } catch (error) {
-      throw new WebhookError('unavailable', 'pgliteInbox: the database cannot be used', { cause: error })
+      throw new WebhookError('unavailable', 'exampleInbox: the database cannot be used', { cause: error })
     }
   }
 
@@ -405,7 +406,7 @@ class Intake {
 const pauseMs = 500
 
 /** Records the ends of attempts in the table. */
-class PgliteSettling implements Settling<StoredJob> {
+class ExampleSettling implements Settling<StoredJob> {
   readonly retries = 'here'
   readonly #table: EventTable
   readonly #logger: InboxHost['logger']

@@ -1,0 +1,42 @@
+import type { PoolClient } from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type PostgresInboxOptions, postgresInbox } from '../../src/inbox/postgres.ts'
+import { inboxContract } from '../../src/testing/contract/inbox.ts'
+import { findPostgres } from '../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
+
+const features = { transactions: true, reads: true, expects: true, pauses: true }
+
+/**
+ * Runs the contract over `postgresInbox` with some options.
+ * @param schema the beginning of the schemas' names
+ */
+export function postgresContract(
+  title: string,
+  options: Partial<PostgresInboxOptions> = {},
+  settings: Readonly<Record<string, string>> = {},
+  schema = 'subject',
+): void {
+  describe.skipIf(!findPostgres())(title, () => {
+    let server: PostgresServer
+    let subjects = 0
+    beforeAll(async () => {
+      server = await PostgresServer.start({ settings })
+      await server.query('CREATE TABLE written (subject int, content text)')
+    })
+    afterAll(() => server?.remove())
+
+    const subject = () => {
+      const number = ++subjects
+      const write = (client: PoolClient, text: string) =>
+        client.query('INSERT INTO public.written VALUES ($1, $2)', [number, text])
+      const texts = async () =>
+        (await server.query('SELECT content FROM written WHERE subject = $1', [number])).map(({ content }) => content)
+      return {
+        inbox: postgresInbox({ connection: server.url, schema: `${schema} ${number}`, ...options }),
+        transactions: { write, texts },
+      }
+    }
+    inboxContract(subject, { test, expect }, features)
+  })
+}
