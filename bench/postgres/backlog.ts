@@ -77,9 +77,9 @@ export async function fill(
     `WITH given AS MATERIALIZED (
        SELECT nextval('${name}.event_id') AS id, gen_random_uuid() AS hash FROM generate_series(1, $1)
      ), keys AS (INSERT INTO ${name}.key (hash, id) SELECT hash, id FROM given)
-     INSERT INTO ${name}.event (id, media, event, received_at, due_at)
+     INSERT INTO ${name}.event (id, media, event, received_at, due_at, owed)
      SELECT id, ${media?.hash ?? 'hashtextextended(hash::text, 0)'},
-       replace(replace($2, 'KEY', hash::text), 'MEDIA', hash::text)::json, now(), ${dueAt}
+       replace(replace($2, 'KEY', hash::text), 'MEDIA', hash::text)::json, now(), ${dueAt}, '[]'
      FROM given`,
     [events, JSON.stringify(event)],
   )

@@ -101,7 +101,7 @@ const deadLetterAll = async ({ settings: { name }, query }: NewQueue): Promise<v
     `WITH gone AS (DELETE FROM ${name}.event RETURNING *)
      INSERT INTO ${name}.dead_letter (hash, event_id, media, dead_letter)
      SELECT hash, gone.id, media, json_build_object('event', event, 'completed', completed,
-       'receivedAt', extract(epoch FROM received_at) * 1000,
+       'receivedAt', extract(epoch FROM received_at) * 1000, 'trace', trace, 'owed', owed, 'releases', 1,
        'end', json_build_object('key', event ->> 'key', 'attempts', 5, 'failures', '[]'::json, 'diedAt', now()))
      FROM gone JOIN ${name}.key USING (id)`,
   )
@@ -122,7 +122,7 @@ async function handleAll(queue: NewQueue): Promise<void> {
     )
     await query(
       `WITH claimed AS (
-         INSERT INTO ${name}.claim (owner, events) SELECT gen_random_uuid(), '{}' FROM generate_series(1, $1) RETURNING id
+         INSERT INTO ${name}.claim (owner) SELECT gen_random_uuid() FROM generate_series(1, $1) RETURNING id
        ) SELECT count(*) FROM claimed`,
       [Math.round(batch / 64)],
     )

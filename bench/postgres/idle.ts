@@ -3,9 +3,9 @@ import { number, printTable } from '../report.ts'
 import { type Bench, withProcesses } from './bench.ts'
 import { type QueueName, queueNames } from './queues.ts'
 
-/** The measured time, and the time until every session has reported its statistics, in s. */
+/** The measured time, and the time until a queue has come to rest, in s. */
 const measuredSeconds = 60
-const settlingSeconds = 12
+const settlingSeconds = 75
 
 /** Measures the transactions per minute that one process with an empty queue costs Postgres. */
 export async function measureIdle(bench: Bench): Promise<void> {

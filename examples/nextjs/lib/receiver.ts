@@ -1,18 +1,26 @@
-import { createReceiver, type Receiver, urlToken } from 'media-webhooks'
+import { createReceiver, type Handlers, type Receiver, urlToken } from 'media-webhooks'
 import { sqliteInbox } from 'media-webhooks/inbox/sqlite'
 import { handlers } from './handlers'
 
+// A hot reload evaluates this module again, and Next.js loads it for the route and for instrumentation.ts. The receiver of
+// the process stays, with its open inbox, and calls the newest handlers.
+const kept = globalThis as { mediaReceiver?: Receiver; mediaHandlers?: Handlers }
+kept.mediaHandlers = handlers
+
 function makeReceiver(): Receiver {
   const { WEBHOOK_TOKEN = '', INBOX_PATH = 'inbox.db' } = process.env
-  const inbox = sqliteInbox({ path: INBOX_PATH })
-  return createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }), inbox, handlers })
+  const receiver = createReceiver({
+    verify: urlToken({ secret: WEBHOOK_TOKEN }),
+    inbox: sqliteInbox({ path: INBOX_PATH }),
+  })
+  for (const type of Object.keys(handlers) as (keyof Handlers)[]) {
+    receiver.on(type, (event, context) => kept.mediaHandlers?.[type]?.(event as never, context), { name: type })
+  }
+  return receiver
 }
-
-// Next.js loads this module more than once: for the route, for instrumentation.ts, and after a change in development.
-const holder = globalThis as { mediaReceiver?: Receiver }
 
 /** Returns the receiver of this process. It is made at the first call. */
 export function receiver(): Receiver {
-  holder.mediaReceiver ??= makeReceiver()
-  return holder.mediaReceiver
+  kept.mediaReceiver ??= makeReceiver()
+  return kept.mediaReceiver
 }

@@ -1,16 +1,26 @@
-import { createReceiver, type Receiver, urlToken } from 'media-webhooks'
+import { createReceiver, type Handlers, type Receiver, urlToken } from 'media-webhooks'
 import { sqliteInbox } from 'media-webhooks/inbox/sqlite'
 import { handlers } from './handlers'
 
-let made: Receiver | undefined
+// A hot reload evaluates this module again in the same process. The receiver of
+// the process stays, with its open inbox, and calls the newest handlers.
+const kept = globalThis as { mediaReceiver?: Receiver; mediaHandlers?: Handlers }
+kept.mediaHandlers = handlers
+
+function makeReceiver(): Receiver {
+  const { WEBHOOK_TOKEN = '', INBOX_PATH = 'inbox.db' } = process.env
+  const receiver = createReceiver({
+    verify: urlToken({ secret: WEBHOOK_TOKEN }),
+    inbox: sqliteInbox({ path: INBOX_PATH }),
+  })
+  for (const type of Object.keys(handlers) as (keyof Handlers)[]) {
+    receiver.on(type, (event, context) => kept.mediaHandlers?.[type]?.(event as never, context), { name: type })
+  }
+  return receiver
+}
 
 /** Returns the receiver of this process. It is made at the first call. */
 export function mediaReceiver(): Receiver {
-  const { WEBHOOK_TOKEN = '', INBOX_PATH = 'inbox.db' } = process.env
-  made ??= createReceiver({
-    verify: urlToken({ secret: WEBHOOK_TOKEN }),
-    inbox: sqliteInbox({ path: INBOX_PATH }),
-    handlers,
-  })
-  return made
+  kept.mediaReceiver ??= makeReceiver()
+  return kept.mediaReceiver
 }
