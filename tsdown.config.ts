@@ -12,6 +12,7 @@ const library = entries(
   'src/inbox/sqlite',
   'src/inbox/bullmq',
   'src/inbox/postgres',
+  'src/inbox/pglite',
   'src/inbox/queue',
   'src/testing/index',
   'src/client/index',

@@ -7,14 +7,25 @@ import { configDefaults, defineConfig, type TestProjectInlineConfiguration } fro
 const slow = [
   // Processes that crash, storage that fails, and files that are locked.
   'test/{inbox,conformance}/**/{crash,crashes,crash-loop,outages,breaks,power-loss,failures,locked,lost-lock}.test.ts',
-  // Redis and Postgres, beyond the contracts and the kills.
-  'test/inbox/{bullmq,postgres}/**/!(kills|transactions).test.ts',
+  // Redis and Postgres, beyond the contracts and what is lost or written twice.
+  'test/inbox/bullmq/**/*.test.ts',
+  'test/inbox/postgres/**/!(kills).test.ts',
+  'test/contract/{inbox-postgres-polling,store-redis-http}.test.ts',
   'test/{inbox/bullmq,idempotency/redis,cli/inbox-postgres,cli/inbox-redis,opentelemetry/crash}.test.ts',
   // A Postgres inside the process, which takes seconds to start.
-  'test/inbox/guide/*.test.ts',
+  'test/{inbox/{guide,pglite}/*,contract/inbox-pglite}.test.ts',
+  // Processes that are started again and again, files that take long to fill, and the compiler.
+  'test/inbox/sqlite/{reading,opening,load,load-at-start,pausing,recovery,upkeep,file,clean-up,expectations}.test.ts',
+  'test/{dashboard/{access,export,mounting},docs/code}.test.ts',
+  'test/cli/{dev,doctor,inbox,inbox-story,inbox-sqlite-reading,inbox-packages,listen-forwarding}.test.ts',
+  'test/{receiver,inbox/sqlite}/path.test.ts',
+  'test/{demo/scenes,adapters/unread-bodies,contract/wrong-adapters}.test.ts',
   // Every platform as it is deployed.
   'test/{platforms,queues}/*.test.ts',
-  'test/inbox/durable-object/objects.test.ts',
+  'test/inbox/durable-object/{objects,kills}.test.ts',
+  'test/contract/inbox-durable-object-from-worker.test.ts',
+  // A process with little memory.
+  'test/inbox/memory/small-heap.test.ts',
   // Many random steps, much load, all defaults, and programs that are started again and again.
   'test/{inbox/model,emulator/load,emulator/api/model,emulator/sending/outbox-limits}.test.ts',
   'test/simulation/without-a-fix.test.ts',
@@ -38,7 +49,7 @@ const alone = [
   'test/opentelemetry/*.test.ts',
   'test/{verify/web-crypto,adapters/shared/mounted-receiver,support/can-test}.test.ts',
   // They count the timers of their process, or run all of them.
-  'test/{client/aborting,inbox/operations/replay-all,dashboard/acting/jobs,internal/timers,receiver/closing}.test.ts',
+  'test/{client/aborting,inbox/operations/replay-all,dashboard/acting/jobs,internal/{timers,scheduling},receiver/closing}.test.ts',
   'test/{idempotency/leases,idempotency/claims,inbox/memory/timers,adapters/fastify,adapters/close-server}.test.ts',
   'test/{internal,inbox}/**/workers*.test.ts',
   'test/simulation/*.test.ts',
