@@ -225,7 +225,7 @@ function* wronglyDead({ events, attempts }: Plan, journal: Journal): Iterable<st
     } else if (
       runs.length === 0 &&
       !events[number]?.isFatal &&
-      !messages.some((message) => message.includes('no handler'))
+      !messages.some((message) => /no handler|no process has/.test(message))
     )
       yield `event ${number} became a dead letter after fewer than ${attempts} attempts`
   }

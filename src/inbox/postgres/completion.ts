@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { PoolClient, QueryResult } from 'pg'
 import { WebhookError } from '../../errors.ts'
-import { isHeldSince } from './claimed.ts'
-import type { PostgresJob } from './job.ts'
+import type { HeldEvent } from '../sql/store.ts'
+import { isHeldSince } from './claim/claimed.ts'
 import { literalOf, literals, type Parameter, parameter } from './literals.ts'
 import { readOnly } from './storage-failure.ts'
 
@@ -36,10 +36,10 @@ export class Completion {
 
   /**
    * Begins a transaction. Returns the message that commits it.
+   * @param owner the process that holds the event
    * @param handler the name of the handler
    */
-  async begin(client: PoolClient, job: PostgresJob, handler: string): Promise<string> {
-    const { owner } = job
+  async begin(client: PoolClient, event: HeldEvent, owner: string, handler: string): Promise<string> {
     const isNew = this.#prepares && !this.#prepared.has(client)
     // Before BEGIN: it takes a snapshot, after which a handler could not set its isolation level.
     if (isNew) await client.query(`PREPARE "${this.#name}" AS ${completionStatement(this.#schema, parameter)}`)
@@ -52,11 +52,11 @@ export class Completion {
     if (shownReadOnly?.rows[0].transaction_read_only === 'on') throw readOnly()
     const role = shownRole?.rows[0].role
     // The handler may have changed the role. If a statement fails, Postgres does not run the ones after it.
-    return `SET LOCAL role = ${literalOf(role)}; ${this.#record(job, handler.replaceAll('\0', ''))}; COMMIT`
+    return `SET LOCAL role = ${literalOf(role)}; ${this.#record([event.id, event.releases, handler.replaceAll('\0', ''), owner])}; COMMIT`
   }
 
-  #record({ id, owner, releases }: PostgresJob, handler: string): string {
-    const values = [id, releases, handler, owner]
+  /** @param values the event's id, its releases, the handler and the owner */
+  #record(values: readonly unknown[]): string {
     if (!this.#prepares) return completionStatement(this.#schema, literals(values))
     // While the table is small, Postgres would plan to read all of it, and keep the plan. The setting ends before the commit,
     // in which deferred triggers of the user's tables run.

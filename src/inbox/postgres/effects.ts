@@ -1,24 +1,15 @@
-import type { AcceptedEvent, Expectation, Expectations, InboxHost } from '../inbox.ts'
+import type { AcceptedEvent } from '../inbox.ts'
+import type { ExpectationChanges } from '../sql/store.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { literalOf, literals, type Parameter } from './literals.ts'
 import { turnOff } from './schema.ts'
-
-/** The effects of an event on expectations, with the handlers that each overdue event owes. */
-export interface Effects extends Expectations {
-  readonly begins: readonly (Expectation & { readonly owed: readonly string[] })[]
-}
-
-/** Adds the handlers that each overdue event owes. */
-export function withOwed(effects: Expectations, handlersOf: InboxHost['handlersOf']): Effects {
-  return { ...effects, begins: effects.begins.map((begin) => ({ ...begin, owed: handlersOf(begin.overdue.event) })) }
-}
 
 /** An event that is stored with its effects. */
 interface EffectiveEvent {
   readonly accepted: AcceptedEvent
   /** The hash of its key. */
   readonly hash: string
-  readonly effects: Effects
+  readonly effects: ExpectationChanges
 }
 
 /** Offset up to which the clock of this process counts as that of Postgres: a statement can take as long to arrive. */

@@ -3,9 +3,20 @@ import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
 import { readDeadLetter } from '../sql/dead-letter-row.ts'
-import { claimedEvents } from './claimed.ts'
-import type { OwnClaims } from './claims.ts'
-import type { PostgresJob } from './job.ts'
+import type { SqlJob } from '../sql/job.ts'
+import type { EventId } from '../sql/store.ts'
+import { claimedEvents } from './claim/claimed.ts'
+
+/**
+ * What a process knows of the events it holds. Asked before the database: an event that starts in between is shown as waiting,
+ * and each event is counted once.
+ */
+export interface OwnClaims {
+  /** Absent if it handles no events. */
+  readonly owner?: string | undefined
+  /** Starts of the running attempts by event id. The other held events wait for a slot, or behind one of their media item. */
+  readonly started?: ReadonlyMap<EventId, Date>
+}
 
 /** The tables of events, first the one of the unfinished events. */
 export const tableNames = ['event', 'dead_letter', 'handled'] as const
@@ -77,7 +88,7 @@ interface HandledRow extends Pick<EventRecord, 'key' | 'type' | 'mediaId' | 'att
  * Makes the JSON of a handled event.
  * @param handlers the names of its handlers
  */
-export function handledRecord(job: PostgresJob, handlers: readonly string[]): HandledRow {
+export function handledRecord(job: SqlJob, handlers: readonly string[]): HandledRow {
   const { accepted, number: attempts, failedAttempts } = job
   const { key, type, mediaId } = accepted.event
   return {

@@ -1,9 +1,8 @@
-import { type CheckedQuery, checkQuery, eventStates, matchesQuery, wrongCursor } from '../operations/event-query.ts'
-import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import { type CheckedQuery, matchesQuery, wrongCursor } from '../operations/event-query.ts'
+import type { EventPage, EventQuery, EventRecord } from '../reading.ts'
 import { Piece } from '../sql/piece.ts'
 import type { Value } from '../sql/tables.ts'
-import type { OwnClaims } from './claims.ts'
-import { columnsOf, type EventRow, selectOf, type TableName, tableNames, toRecord, withClaimed } from './event-row.ts'
+import { columnsOf, type EventRow, type OwnClaims, selectOf, type TableName, tableNames, toRecord, withClaimed } from './event-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import type { Tables } from './tables.ts'
 
@@ -13,41 +12,16 @@ const sliceSize = 20_000
 /** The time after which a returned page may be short, in ms, although there may be more events. */
 const longestScanMs = 1_000
 
-/** The beginning of a notification that asks the other processes to stop an event. The id of its row follows. */
-const stopPrefix = 'stop '
-
-/** Returns the id of the row of the event that a notification asks to stop, or `undefined`. */
-export const stoppedRow = (payload: string): string | undefined =>
-  payload.startsWith(stopPrefix) ? payload.slice(stopPrefix.length) : undefined
-
-/** How an inbox stops the handlers of its events. */
-interface Stopping {
-  /** Stops a handler of this process. */
-  readonly own: (key: string) => boolean
-  /** `false` if processes hear no notifications. */
-  readonly reachesOthers: boolean
-}
-
 /** The events of the inbox in order of acceptance: the unfinished ones, the dead letters and the handled ones. */
-export class PostgresEvents implements InboxEvents {
-  readonly states = eventStates
+export class PostgresEvents {
   readonly #tables: Tables
-  readonly #claims: () => OwnClaims
-  readonly #stopping: Stopping
 
-  /** @param claims returns the claims of this process. The claimed events of other processes count as running. */
-  constructor(
-    tables: Tables,
-    claims: () => OwnClaims = () => ({}),
-    stopping: Stopping = { own: () => false, reachesOthers: true },
-  ) {
-    this.#stopping = stopping
+  constructor(tables: Tables) {
     this.#tables = tables
-    this.#claims = claims
   }
 
-  async list(query?: EventQuery): Promise<EventPage> {
-    const checked = checkQuery(query)
+  /** @param ownClaims the claims of this process. The claimed events of other processes count as running. */
+  async list(checked: CheckedQuery, ownClaims: () => OwnClaims): Promise<EventPage> {
     const { limit, cursor } = checked
     if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) throw wrongCursor()
     const search = new EventSearch(this.#tables, checked)
@@ -59,10 +33,10 @@ export class PostgresEvents implements InboxEvents {
     do {
       const from = end
       bound = await search.bound(from)
-      let claims = this.#claims()
+      let claims = ownClaims()
       let asked = 0
       const rows = await piece.run((size) => {
-        claims = this.#claims()
+        claims = ownClaims()
         asked = size
         return search.rows(from, bound, size)
       })
@@ -75,11 +49,10 @@ export class PostgresEvents implements InboxEvents {
     return { events: page.map(({ record }) => record), ...(end !== undefined && { cursor: end }) }
   }
 
-  async get(key: string): Promise<EventRecord | undefined> {
+  async get(key: string, claims: OwnClaims): Promise<EventRecord | undefined> {
     const selects = tableNames.map((table) =>
       selectOf(table, `${columnsOf[table].id} = (SELECT id FROM $key WHERE hash = $1)`),
     )
-    const claims = this.#claims()
     const statement = `${withClaimed(this.#tables.schema)} ${selects.join(' UNION ALL ')}`
     const rows = await this.#tables.read<EventRow>(statement, [hashKey(key)])
     return rows.map((row) => toRecord(row, claims)).find((record) => record.key === key)
@@ -91,20 +64,17 @@ export class PostgresEvents implements InboxEvents {
          UPDATE $event SET due_at = now(), delayed_at = now(), awaits = NULL
          WHERE id = (SELECT id FROM $key WHERE hash = $1) AND due_at IS NOT NULL RETURNING 1
        )
-       SELECT pg_notify($2, '') FROM due`,
+       SELECT pg_notify($2, 'due') FROM due`,
       [hashKey(key), this.#tables.channel],
     )
     return rows.length > 0
   }
 
-  /** Asks the process that has the event, if it is another one, and does not wait for it. */
-  async stop(key: string): Promise<boolean> {
-    if (this.#stopping.own(key)) return true
-    if (!this.#stopping.reachesOthers) return false
-    const { owner = null } = this.#claims()
+  /** Asks the process that has the event, if it is not `owner`, to stop its handler, and does not wait for it. */
+  async stop(key: string, owner: string | null): Promise<boolean> {
     const rows = await this.#tables.read(
       `${withClaimed(this.#tables.schema)}
-       SELECT pg_notify($3, '${stopPrefix}' || id) FROM claimed
+       SELECT pg_notify($3, 'stop ' || id) FROM claimed
        WHERE id = (SELECT id FROM $key WHERE hash = $1) AND owner IS DISTINCT FROM $2::uuid LIMIT 1`,
       [hashKey(key), owner, this.#tables.channel],
     )

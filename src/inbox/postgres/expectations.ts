@@ -32,31 +32,20 @@ export class Overdue {
   /** The deadline from which the next step searches, so that it does not read the dead rows before it again. */
   #from = '-infinity'
 
-  readonly #longestPauseMs: number
-  #isEmpty = false
 
-  /**
-   * @param longestPauseMs the maximum pause between two searches (ms), if nothing tells this process of nearer deadlines
-   * @param stored called when there may be new events
-   */
-  constructor(database: Database, longestPauseMs: number, stored: () => void) {
+  /** @param stored called when there may be new events */
+  constructor(database: Database, stored: () => void) {
     this.#database = database
-    this.#longestPauseMs = longestPauseMs
     this.#stored = stored
-  }
-
-  /** `true` if the last step has left no open expectation. */
-  get isEmpty(): boolean {
-    return this.#isEmpty
   }
 
   /**
    * Stores the events of the expectations whose deadline has passed, and removes these, in one commit. If an event ends
-   * one of them at the same time, the first commit counts. Returns the pause before the next step, in ms.
+   * one of them at the same time, the first commit counts. Resolves with the time until the next step (ms), Infinity if none is
+   * open.
    */
   async step(): Promise<number> {
     let mayHaveStored = true
-    this.#isEmpty = false
     try {
       const results = await this.#database.batch(this.#statements(), searchMs)
       const [fired, next] = results.slice(-3) as [Fired[], { wait: string }[]]
@@ -65,8 +54,7 @@ export class Overdue {
       const isBusy = Number(count) === largestCommit
       this.#from = isBusy ? (last as string) : '-infinity'
       if (isBusy) return 0
-      this.#isEmpty = next.length === 0
-      const waitMs = Math.min(Number(next[0]?.wait ?? this.#longestPauseMs), this.#longestPauseMs)
+      const waitMs = Number(next[0]?.wait ?? Number.POSITIVE_INFINITY)
       return Math.max(waitMs, Math.min(pauseShare * Number(took), longestRestMs))
     } finally {
       // If the answer was lost, the events may be stored.

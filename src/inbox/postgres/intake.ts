@@ -2,9 +2,10 @@ import { WebhookError } from '../../errors.ts'
 import { Deadlines, type Timed } from '../../internal/deadlines.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import { ByteLimit, bytesOf, isTimeout } from '../sql/piece.ts'
-import { writing } from './committed-mark.ts'
+import type { ExpectationChanges, NewEvent } from '../sql/store.ts'
+import { writing } from './claim/committed-mark.ts'
 import { type Database, isUnreachable, unreachable } from './database.ts'
-import { type Effects, withEffects } from './effects.ts'
+import { withEffects } from './effects.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { type Parameter, parameter } from './literals.ts'
 import { literal } from './schema.ts'
@@ -31,7 +32,7 @@ class PendingEvent implements Timed {
   /** Made for each event, so that a payload without JSON, such as a BigInt, fails its own delivery only. */
   readonly json: string
   readonly hash: string
-  readonly effects: Effects | undefined
+  readonly effects: ExpectationChanges | undefined
   readonly stored: Promise<boolean>
   earlier: Timed | undefined
   later: Timed | undefined
@@ -40,7 +41,7 @@ class PendingEvent implements Timed {
   #resolve!: (isNew: boolean) => void
   #reject!: (error: WebhookError) => void
 
-  constructor(accepted: AcceptedEvent, owed: readonly string[], hash: string, effects: Effects | undefined) {
+  constructor(accepted: AcceptedEvent, owed: readonly string[], hash: string, effects: ExpectationChanges | undefined) {
     this.accepted = accepted
     this.json = JSON.stringify(accepted.event)
     this.owed = JSON.stringify(owed)
@@ -97,17 +98,15 @@ export class Intake {
 
   /**
    * Stores an event. Resolves with `true` once it is stored, or with `false` if its key was known.
-   * @param owed the names of the handlers that it owes
-   * @param effects its effects on expectations, which are stored in the same commit
    * @throws WebhookError `overloaded`, or `unavailable` when Postgres cannot be reached in time
    */
-  add(accepted: AcceptedEvent, owed: readonly string[], effects?: Effects): Promise<boolean> {
+  add({ accepted, owed, changes }: NewEvent): Promise<boolean> {
     const hash = hashKey(accepted.event.key)
     const first = this.#entries.get(hash)
     // The first one may not be stored yet.
     if (first !== undefined) return first.stored.then(() => false)
     if (this.#entries.size >= maxWaiting) throw new WebhookError('overloaded', 'too many events wait for Postgres')
-    const entry = new PendingEvent(accepted, owed, hash, effects)
+    const entry = new PendingEvent(accepted, owed, hash, changes)
     this.#entries.set(hash, entry)
     this.#waiting.push(entry)
     this.#deadlines.add(entry)
@@ -208,7 +207,7 @@ export class Intake {
   }
 }
 
-const hasEffects = (entry: PendingEvent): entry is PendingEvent & { readonly effects: Effects } =>
+const hasEffects = (entry: PendingEvent): entry is PendingEvent & { readonly effects: ExpectationChanges } =>
   entry.effects !== undefined
 
 /** The row of an event that was new. */

@@ -3,14 +3,12 @@ import { LeaseClock } from '../../internal/lease-clock.ts'
 import { processName } from '../../internal/process-name.ts'
 import type { PublishedHandlers } from '../engine/owed-handlers.ts'
 import type { HandlerName } from '../inbox.ts'
-import { awaitedMark, publishedNames, toHandler } from './awaited.ts'
-import { claimedEvents, type HeldEvent, released } from './claimed.ts'
+import { awaitedMark, publishedNames, toHandler } from './claim/awaited.ts'
+import type { HeldEvent, StoreListener } from '../sql/store.ts'
+import { claimedEvents, released } from './claim/claimed.ts'
 import type { Database } from './database.ts'
 import { literalOf } from './literals.ts'
 import { literal, lockClass, turnOff } from './schema.ts'
-
-/** The start of attempts, in ms since the epoch, by the ids of their events. */
-export type LongRunning = Readonly<Record<string, number>>
 
 /** Maximum time of a takeover or a release (ms). */
 const lookMs = 30_000
@@ -32,8 +30,8 @@ export class Lease {
   readonly #leaseMs: number
   readonly #suspects: number
   readonly #handlers: () => readonly HandlerName[]
-  readonly #running: () => LongRunning | undefined
   readonly #clock: LeaseClock
+  #listener: Pick<StoreListener, 'longRunning' | 'cutOff'> | undefined
   #self: Claimant = { id: randomUUID(), generation: 0 }
   /** The handlers in the row. `undefined` while there is no row. */
   #published: readonly HandlerName[] | undefined
@@ -41,25 +39,15 @@ export class Lease {
   /**
    * @param suspects the number of claimed events that become suspects if this process crashes
    * @param handlers the handlers of this process, another array after each change
-   * @param running returns the attempts to publish with the next renewal
-   * @param onEnd called once the lease has run out by the clock of this process
    */
-  constructor(
-    database: Database,
-    leaseMs: number,
-    suspects: number,
-    handlers: () => readonly HandlerName[],
-    running: () => LongRunning | undefined,
-    onEnd: () => void,
-  ) {
+  constructor(database: Database, leaseMs: number, suspects: number, handlers: () => readonly HandlerName[]) {
     this.#database = database.renewing
     this.#leaseMs = leaseMs
     this.#suspects = suspects
     this.#handlers = handlers
-    this.#running = running
     this.#clock = new LeaseClock(leaseMs, () => {
       this.#self = { ...this.#self }
-      onEnd()
+      this.#listener?.cutOff()
     })
   }
 
@@ -78,7 +66,8 @@ export class Lease {
   }
 
   /** Begins a lease of its own, with a new id. */
-  async register(): Promise<void> {
+  async register(listener: Pick<StoreListener, 'longRunning' | 'cutOff'>): Promise<void> {
+    this.#listener = listener
     this.#clock.stop()
     this.#self = { id: randomUUID(), generation: 0 }
     const { schema } = this.#database
@@ -154,7 +143,7 @@ export class Lease {
   async renew(): Promise<{ readonly isLost: boolean; readonly hasDead: boolean }> {
     const { schema } = this.#database
     if (this.hasNewHandlers) await this.publish()
-    const running = this.#running()
+    const running = this.#listener?.longRunning()
     const sentAt = performance.now()
     const [renewed = [], dead = []] = await this.#database.batch(
       `UPDATE ${schema}.owner SET expires_at = clock_timestamp() + ${this.#leaseMs} * interval '1 ms',
@@ -235,7 +224,7 @@ export class Lease {
          UPDATE ${schema}.event SET ${released}
          WHERE id IN (SELECT id FROM (${claimedEvents(schema, `claim.owner = '${this.id}'`)}) held) RETURNING 1
        )
-       SELECT pg_notify(${literal(channel)}, '') FROM given LIMIT 1;
+       SELECT pg_notify(${literal(channel)}, 'due') FROM given LIMIT 1;
        DELETE FROM ${schema}.claim WHERE owner = '${this.id}';
        DELETE FROM ${schema}.owner WHERE id = '${this.id}';
        COMMIT`,

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { type Timer, unref } from '../../internal/timers.ts'
-import { lastId } from './committed-mark.ts'
+import { lastId } from './claim/committed-mark.ts'
 import type { Database } from './database.ts'
 import { quoted } from './schema.ts'
 import { rowsOfEach } from './statements.ts'
@@ -12,9 +12,6 @@ const pauseMs = 500
 
 /** The pause between two checks of the connection, in ms. A silently lost connection looks like an idle one. */
 const checkMs = 15_000
-
-/** The payload of events that no notification may have told of. */
-const unheardOf = 'new'
 
 /**
  * The minimum time between two notifications, in ms, and after one that failed. With 50 ms, events at
@@ -35,7 +32,7 @@ export class Listener {
   #isStopped = false
 
   /**
-   * @param heard called with the payload of each notification, with '' if it may have missed some, and with `unheardOf`
+   * @param heard called with the payload of each notification, with `any` if it may have missed some
    */
   constructor(database: Database, heard: (payload: string) => void) {
     this.#database = database
@@ -56,7 +53,7 @@ export class Listener {
       this.#lastId = await this.#readLastId(client, `LISTEN ${quoted(this.#database.channel)};`)
       if (this.#isStopped) return void (await client.end())
       this.#isListening = true
-      this.#heard('')
+      this.#heard('any')
       this.#check(client)
     } catch {
       // The inbox logs an outage when it cannot accept events.
@@ -79,7 +76,7 @@ export class Listener {
       if (this.#client !== client) return
       this.#readLastId(client).then(
         (id) => {
-          if (id !== this.#lastId) this.#heard(unheardOf)
+          if (id !== this.#lastId) this.#heard('new')
           this.#lastId = id
           this.#check(client)
         },

@@ -1,6 +1,6 @@
 import type { InboxStats } from '../reading.ts'
-import { claimedEvents } from './claimed.ts'
-import type { OwnClaims } from './claims.ts'
+import { claimedEvents } from './claim/claimed.ts'
+import type { OwnClaims } from './event-row.ts'
 import type { Tables } from './tables.ts'
 
 interface StoredStats extends Omit<InboxStats, 'oldestWaitingAt' | 'expected'> {
@@ -33,7 +33,7 @@ export async function readStats(tables: Tables, { owner, started = new Map() }: 
        'expected', ${countOf('$expectation')},
        'oldest', (SELECT round(extract(epoch FROM min(since)) * 1000)::bigint FROM idle WHERE NOT is_running)
      )::text AS stats`,
-    [owner ?? null, [...started.keys()]],
+    [owner ?? null, Array.from(started.keys(), String)],
   )
   const { oldest, expected, ...counts } = JSON.parse((row as { stats: string }).stats) as StoredStats
   return {
@@ -45,14 +45,3 @@ export async function readStats(tables: Tables, { owner, started = new Map() }: 
 
 const countOf = (table: string, where = ''): string =>
   `(SELECT count(*) FROM (SELECT FROM ${table} ${where} LIMIT ${mostCounted}) counted)`
-
-/** Makes a function whose calls share the run that is under way. */
-export function shared<T>(run: () => Promise<T>): () => Promise<T> {
-  let running: Promise<T> | undefined
-  return () => {
-    running ??= run().finally(() => {
-      running = undefined
-    })
-    return running
-  }
-}

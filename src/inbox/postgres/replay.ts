@@ -1,7 +1,8 @@
 import type { InboxHost } from '../inbox.ts'
-import { deadRecord, type ParsedEvent } from '../operations/dead-letters.ts'
+import { deadRecord } from '../operations/dead-letters.ts'
 import type { Parsing, Replays } from '../sql/dead-letters.ts'
-import { withEffects, withOwed } from './effects.ts'
+import { withOwed } from '../sql/inbox.ts'
+import { withEffects } from './effects.ts'
 import { hashMedia } from './keys.ts'
 import type { Parameter } from './literals.ts'
 import type { Tables } from './tables.ts'
@@ -34,9 +35,9 @@ export const replays: Replays = {
 }
 
 /** Replaces unreadable deliveries by their events. */
-export const parsingIn = (tables: Tables, host: InboxHost): Parsing => ({
-  host,
-  async replace(key: string, parsed: ParsedEvent) {
+export const replaceIn =
+  (tables: Tables, host: InboxHost): Parsing['replace'] =>
+  async (key, parsed) => {
     const { event, receivedAt, owed } = parsed
     const { schema, channel } = tables
     const hash = tables.hashKey(event.key)
@@ -56,8 +57,7 @@ export const parsingIn = (tables: Tables, host: InboxHost): Parsing => ({
     const transaction = withEffects(schema, (...parts) => replaceStatement(schema, ...parts), values, effective)
     const [, rows = []] = await tables.askAll(transaction)
     return rows.length > 0
-  },
-})
+  }
 
 const replaceStatement = (schema: string, value: Parameter, parts: string): string => `
   WITH gone AS (DELETE FROM ${schema}.dead_letter WHERE hash = ${value(1)} RETURNING 1),
@@ -67,4 +67,4 @@ const replaceStatement = (schema: string, value: Parameter, parts: string): stri
     INSERT INTO ${schema}.event (id, media, event, received_at, since, owed)
     SELECT id, ${value(4)}, ${value(5)}::json, to_timestamp(${value(6)}::float8 / 1000), now(), ${value(7)}::json FROM new
   )${parts}
-  SELECT pg_notify(${value(8)}, '') FROM gone`
+  SELECT pg_notify(${value(8)}, 'due') FROM gone`

@@ -2,8 +2,8 @@ import type { Pool } from 'pg'
 import { measure } from '../../internal/maybe-promise.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import type { Attempt, InboxHost } from '../inbox.ts'
+import type { SqlJob } from '../sql/job.ts'
 import { Completion, type CompletionOptions, commitError } from './completion.ts'
-import type { PostgresJob } from './job.ts'
 import { isCommitFailure, isOurFailure, isStorageFailure } from './storage-failure.ts'
 import { connect, TransactionClient } from './transaction-client.ts'
 
@@ -12,11 +12,13 @@ export interface TransactionsOptions extends CompletionOptions {
   readonly measured: InboxHost['measured']
 }
 
-/** Makes the transactions of the handlers of a claimed event. */
+type Transact = NonNullable<Attempt['transaction']>
+
+/** Makes the transactions of the handlers of a claimed event. `owner`: the process that holds it. */
 export function transactions({ pool, measured, ...options }: TransactionsOptions) {
   const completion = new Completion(options)
-  return (job: PostgresJob): Attempt['transaction'] => {
-    const transact: NonNullable<Attempt['transaction']> = async (scope, run) => {
+  return (job: SqlJob, owner: string): Transact => {
+    const transact: Transact = async (scope, run) => {
       const { handler, signal } = scope
       const pooled = await connect(pool, signal).catch((error) => {
         scope.storageFailed = !signal.aborted
@@ -27,7 +29,7 @@ export function transactions({ pool, measured, ...options }: TransactionsOptions
       let isOfStorage = isOurFailure
       try {
         signal.throwIfAborted()
-        const commit = await completion.begin(client.pooled, job, handler)
+        const commit = await completion.begin(client.pooled, job, owner, handler)
         isOfStorage = isStorageFailure
         const result = await unlessAborted(signal, run(client.lent as never))
         await client.idle()

@@ -262,7 +262,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     const events = rows.map((row) => readDeadLetter(row) as DeadEvent)
     const inserts = rows.map((row, index) => this.#replays.putBack(row, events[index] as DeadEvent))
     const sql = `DELETE FROM $dead_letter WHERE id IN (${placesOf(rows)})`
-    const changed = await this.#tables.change([...inserts, { sql, values: rows.map(({ id }) => id) }], '')
+    const changed = await this.#tables.change([...inserts, { sql, values: rows.map(({ id }) => id) }], 'due')
     return rows.flatMap((row, index) => {
       if (changed[index] !== 1) return []
       this.#replays.replayed?.(row.event_id as PlacedRow['id'])

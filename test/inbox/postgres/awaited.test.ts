@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { awaitedNames, publishedNames, toHandler } from '../../../src/inbox/postgres/awaited.ts'
+import { awaitedNames, publishedNames, toHandler } from '../../../src/inbox/postgres/claim/awaited.ts'
 
 describe('the names of handlers', () => {
   test('are published with the types, and read again', () => {

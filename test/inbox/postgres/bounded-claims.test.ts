@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { claimStatement } from '../../../src/inbox/postgres/claim-statement.ts'
+import { claimStatement } from '../../../src/inbox/postgres/claim/claim-statement.ts'
 import { hashMedia } from '../../../src/inbox/postgres/keys.ts'
 import type { Handler } from '../../../src/index.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'

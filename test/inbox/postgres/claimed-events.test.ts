@@ -1,6 +1,8 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type ClaimRequest, Claims } from '../../../src/inbox/postgres/claims.ts'
+import { Claims } from '../../../src/inbox/postgres/claim/claims.ts'
+import { hashMedia } from '../../../src/inbox/postgres/keys.ts'
 import { Lease } from '../../../src/inbox/postgres/lease.ts'
+import type { Want } from '../../../src/inbox/sql/store.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { postgresTests } from './postgres-tests.ts'
 
@@ -28,7 +30,7 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
         `INSERT INTO $schema.event (id, media, event, received_at, due_at, crashes, awaits)
          VALUES (nextval('$schema.event_id'), $1, '{}', now(), now() + $2::float8 * interval '1 ms', $3, $4)
          RETURNING id::text`,
-        [media, dueInMs, crashes, awaits],
+        [hashMedia(`${media}`), dueInMs, crashes, awaits],
       )
       ids.push(row?.id as string)
     }
@@ -39,19 +41,12 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
   async function process({ suspects = 2, handlers = ['handler'] } = {}) {
     const database = postgres.database()
     const names = handlers.map((name) => ({ name }))
-    const lease = new Lease(
-      database,
-      hourMs,
-      suspects,
-      () => names,
-      () => undefined,
-      () => {},
-    )
-    await lease.register()
+    const lease = new Lease(database, hourMs, suspects, () => names)
+    await lease.register({ longRunning: () => undefined, cutOff() {} })
     onTestFinished(() => lease.release().catch(() => {}))
     const claims = new Claims(database, lease, 16, hourMs)
     const held = new Map<string, number>()
-    const claim = async (request: Partial<ClaimRequest> = {}): Promise<readonly string[]> => {
+    const claim = async (request: Partial<Want> = {}): Promise<readonly string[]> => {
       const { events } = await claims.next(() => ({
         limit: 10,
         withSuspect: true,
@@ -59,9 +54,8 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
         held: Array.from(held, ([id, releases]) => ({ id, releases })),
         ...request,
       }))
-      const found = events.map((event): { id: string; releases: number } => JSON.parse(event))
-      for (const { id, releases } of found) held.set(id, releases)
-      return found.map(({ id }) => id)
+      for (const { id, releases } of events) held.set(`${id}`, releases)
+      return events.map(({ id }) => `${id}`)
     }
     return { lease, renewing: database.renewing, claim }
   }

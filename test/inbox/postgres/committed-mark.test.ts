@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { CommittedMark } from '../../../src/inbox/postgres/committed-mark.ts'
-import { LowMarksOf } from '../../../src/inbox/postgres/low-marks.ts'
+import { CommittedMark } from '../../../src/inbox/postgres/claim/committed-mark.ts'
+import { LowMarksOf } from '../../../src/inbox/postgres/claim/low-marks.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
 

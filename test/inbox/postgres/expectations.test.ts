@@ -256,7 +256,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
           `UPDATE $schema.expectation SET due_at = now() + $2::float8 * interval '1 ms' WHERE event ->> 'key' = $1`,
           [`overdue:rule:${key}`, ms],
         )
-      return new Overdue(postgres.database(), laterMs, () => {})
+      return new Overdue(postgres.database(), () => {})
     }
     const keysOf = (...keys: readonly string[]) => keys.map((key) => `overdue:rule:${key}`)
 

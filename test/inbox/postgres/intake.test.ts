@@ -1,6 +1,8 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import type { AcceptedEvent } from '../../../src/inbox/inbox.ts'
 import type { Database } from '../../../src/inbox/postgres/database.ts'
 import { Intake } from '../../../src/inbox/postgres/intake.ts'
+import type { NewEvent } from '../../../src/inbox/sql/store.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
@@ -21,19 +23,21 @@ function answering(...answers: readonly (Error | { hash: string }[])[]): Databas
   } as unknown as Database
 }
 
+const newEvent = (accepted: AcceptedEvent): NewEvent => ({ accepted, owed: [], changes: undefined })
+
 const cutOff = new Error('Connection terminated unexpectedly')
 
 test('an event whose first answer was lost is looked for, though it is known the second time', async () => {
   const stored = vi.fn()
   const intake = new Intake(answering(cutOff, []), 2_000, stored)
-  expect(await intake.add(eventOf('one'), [])).toBe(false)
+  expect(await intake.add(newEvent(eventOf('one')))).toBe(false)
   expect(stored).toHaveBeenCalledOnce()
 })
 
 test('an event that was known immediately is not searched for', async () => {
   const stored = vi.fn()
   const intake = new Intake(answering([]), 2_000, stored)
-  expect(await intake.add(eventOf('one'), [])).toBe(false)
+  expect(await intake.add(newEvent(eventOf('one')))).toBe(false)
   expect(stored).not.toHaveBeenCalled()
 })
 
@@ -47,8 +51,8 @@ test('an event that has no JSON fails alone, and at once', async () => {
     2_000,
     () => {},
   )
-  const good = intake.add(eventOf('good'), [])
-  expect(() => intake.add({ ...rest, event: { ...event, payload: { size: 1n } } } as never, [])).toThrow('BigInt')
+  const good = intake.add(newEvent(eventOf('good')))
+  expect(() => intake.add(newEvent({ ...rest, event: { ...event, payload: { size: 1n } } } as never))).toThrow('BigInt')
   expect(await good).toBe(true)
 })
 
@@ -59,7 +63,7 @@ test('an event that Postgres rejects fails alone', async () => {
     return hashes.map((hash) => ({ hash }))
   }
   const intake = new Intake(Object.assign(answering(), { accepting: { query } }), 2_000, () => {})
-  const added = ['one', 'bad', 'two'].map((name) => intake.add(eventOf(name), []))
+  const added = ['one', 'bad', 'two'].map((name) => intake.add(newEvent(eventOf(name))))
   expect((await Promise.allSettled(added)).map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
 })
 
@@ -76,7 +80,7 @@ test('large events are stored although only half a megabyte arrives in time', as
     const { event, ...rest } = eventOf(`event ${index}`)
     return { ...rest, event: { ...event, payload: { text: 'x'.repeat(60_000) } } }
   }
-  const added = Array.from({ length: 100 }, (_, index) => intake.add(large(index) as never, []))
+  const added = Array.from({ length: 100 }, (_, index) => intake.add(newEvent(large(index) as never)))
   expect(await Promise.all(added)).toEqual(Array(100).fill(true))
   // The two that were on their way, and their halves.
   expect(sent.filter((bytes) => bytes > 500_000).length).toBeLessThanOrEqual(4)
@@ -102,7 +106,7 @@ function hanging() {
     Promise.allSettled(
       Array.from({ length: count }, (_, index) => {
         const { event, ...rest } = eventOf(`${name} ${index}`)
-        return intake.add({ ...rest, event: { ...event, ...(filler !== undefined && { title: filler }) } }, [])
+        return intake.add(newEvent({ ...rest, event: { ...event, ...(filler !== undefined && { title: filler }) } }))
       }),
     )
   return { statements, answer, addAll }

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Database } from '../../../src/inbox/postgres/database.ts'
 import { readExpected } from '../../../src/inbox/postgres/expectations.ts'
-import { PostgresSettling } from '../../../src/inbox/postgres/settle.ts'
+import { Records } from '../../../src/inbox/postgres/records.ts'
 import type { Tables } from '../../../src/inbox/postgres/tables.ts'
+import type { SqlJob } from '../../../src/inbox/sql/job.ts'
 import { eventOf } from '../../support/inbox.ts'
-import { silent } from '../../support/silent.ts'
 
 /** Throws as a statement does that does not arrive within its time. */
 function arrives(bytes: number): void {
@@ -17,23 +17,14 @@ test('the records of large failures are written although only half a megabyte ar
     return (JSON.parse(rows) as [id: string][]).map(([id]) => ({ id }))
   }
   const database = { schema: 's', channel: 's', query, measure: (_: string, run: () => unknown) => run() }
-  const host = { logger: silent, handlersOf: () => [], handlers: () => [] }
-  const settling = new PostgresSettling(database as unknown as Database, host, {} as never, 1)
-  const failures = [{ handler: 'a', message: 'x'.repeat(60_000) }]
-  const dead = (id: number) =>
-    new Promise<void>((resolve) => {
-      const job = {
-        id: `${id}`,
-        releases: 0,
-        key: `key ${id}`,
-        number: 1,
-        failedWith: () => failures,
-        accepted: eventOf(`${id}`),
-      }
-      settling.deadLetter(job as never, { status: 'dead', completed: [], failures }, resolve)
-    })
-  await Promise.all(Array.from({ length: 50 }, (_, id) => dead(id)))
-  await settling.settle()
+  const records = new Records(database as unknown as Database, () => [], 1)
+  const letter = 'x'.repeat(60_000)
+  const jobs = Array.from({ length: 50 }, (_, id) => ({ id: `${id}`, releases: 0, key: `key ${id}` }))
+  const settle = async (job: object): Promise<void> => {
+    // The inbox tries again.
+    while (!(await records.write({ kind: 'dead', job: job as SqlJob, completed: [], letter }).catch(() => false)));
+  }
+  await Promise.all(jobs.map(settle))
 })
 
 test('expectations of large events are listed although only half a megabyte arrives in time', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { InboxHost } from '../../../src/inbox/inbox.ts'
 import { hashKey } from '../../../src/inbox/postgres/keys.ts'
-import { parsingIn, replays } from '../../../src/inbox/postgres/replay.ts'
+import { replaceIn, replays } from '../../../src/inbox/postgres/replay.ts'
 import { tablesOver } from '../../../src/inbox/postgres/tables.ts'
 import { openInboxDatabase, postgresInbox } from '../../../src/inbox/postgres.ts'
 import { SqlDeadLetters } from '../../../src/inbox/sql/dead-letters.ts'
@@ -173,7 +173,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     }
     const host = { logger: { ...silent, error } } as unknown as InboxHost
     const tables = tablesOver(postgres.schema, (query) => postgres.pool.query(query))
-    const closing = new SqlDeadLetters(tables, { ...replays, check }, parsingIn(tables, host))
+    const closing = new SqlDeadLetters(tables, { ...replays, check }, { host, replace: replaceIn(tables, host) })
     await closing.replayMarked()
     expect(await postgres.query('SELECT replay FROM $schema.dead_letter')).toEqual([{ replay: true }])
     expect(error).not.toHaveBeenCalled()

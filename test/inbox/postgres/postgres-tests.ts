@@ -1,6 +1,6 @@
 import { Pool } from 'pg'
 import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest'
-import { claimedEvents } from '../../../src/inbox/postgres/claimed.ts'
+import { claimedEvents } from '../../../src/inbox/postgres/claim/claimed.ts'
 import { Database } from '../../../src/inbox/postgres/database.ts'
 import { lockClass } from '../../../src/inbox/postgres/schema.ts'
 import { type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { UnknownEventType } from '../../../src/events/catalogue.ts'
+import { checkQuery } from '../../../src/inbox/operations/event-query.ts'
 import { PostgresEvents } from '../../../src/inbox/postgres/events.ts'
 import { readStats } from '../../../src/inbox/postgres/numbers.ts'
 import { tablesOver } from '../../../src/inbox/postgres/tables.ts'
@@ -76,10 +77,10 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
       postgres.query(`INSERT INTO $schema.claim (owner, events, releases)
         SELECT '${by}', array_agg(id), array_agg(releases) FROM $schema.event WHERE id ${where} ${first?.id}`)
     const tables = tablesOver(postgres.schema, (query) => postgres.pool.query(query))
-    const events = new PostgresEvents(tables, () => ({ owner, started }))
+    const events = new PostgresEvents(tables)
     const counts = async () => {
       const { waiting, running } = await readStats(tables, { owner, started })
-      const { events: listed } = await events.list({ order: 'oldest' })
+      const { events: listed } = await events.list(checkQuery({ order: 'oldest' }), () => ({ owner, started }))
       return { waiting, running, listed: listed.map(({ state }) => state) }
     }
     await claimedBy(owner, '=')

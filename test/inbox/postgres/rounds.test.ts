@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type Round, Rounds } from '../../../src/inbox/postgres/rounds.ts'
+import { type Round, Rounds } from '../../../src/inbox/postgres/claim/rounds.ts'
 
 /** The number of events that a claim examines, and its maximum. */
 const windowSize = 6

@@ -1,4 +1,4 @@
-import type { HandlerName } from '../inbox.ts'
+import type { HandlerName } from '../../inbox.ts'
 
 // An event that only other processes can go on with awaits their handlers: `event.awaits` names them, and it is due when it
 // becomes too old. A process adopts the events that await its handlers, a batch at a time: they are due from then on, for

@@ -1,4 +1,4 @@
-import { literal } from './schema.ts'
+import { literal } from '../schema.ts'
 
 /** Selects the last id that an event has been given. */
 export const lastId = (schema: string): string =>

@@ -1,45 +1,28 @@
-import { isTimeout } from '../sql/piece.ts'
+import { isTimeout } from '../../sql/piece.ts'
+import type { ClaimedEvent, Want } from '../../sql/store.ts'
 import { adoptionSize, adoptStatement } from './awaited.ts'
-import { type ClaimValues, claimMessage, claimStatement, claimValues, type Found } from './claim-statement.ts'
+import { claimMessage, claimStatement, claimValues, type Found } from './claim-statement.ts'
+import { toClaimed } from './claimed-event.ts'
 import { CommittedMark } from './committed-mark.ts'
-import type { Database } from './database.ts'
-import type { Claimant, Lease } from './lease.ts'
+import type { Database } from '../database.ts'
+import { hashMedia } from '../keys.ts'
+import type { Claimant, Lease } from '../lease.ts'
 import { type LowMarks, LowMarksOf } from './low-marks.ts'
 import { type ClaimEnd, type Round, Rounds } from './rounds.ts'
-import { literal } from './schema.ts'
+import { literal } from '../schema.ts'
 
-/**
- * The claims of a process, as it knows them itself. It is asked before the database. If an event starts between the
- * two, it is shown as waiting, and each event is counted once.
- */
-export interface OwnClaims {
-  /** The id of the process, as the owner of events. `undefined` if it handles no events. */
-  readonly owner?: string | undefined
-  /**
-   * The start of their attempts, by the ids of the claimed events that have started. The others wait for a slot, or for an
-   * earlier event of their media item.
-   */
-  readonly started?: ReadonlyMap<string, Date>
-}
-
-/** The answer to a claim. */
-export interface Claimed {
+/** What a claim has found. */
+export interface ClaimAnswer {
   /** The lease that the events were claimed with. */
   readonly owner: Claimant
-  /** The events, each as the JSON that `PostgresJob` reads, in order of acceptance. */
-  readonly events: readonly string[]
+  /** In order of acceptance. */
+  readonly events: readonly ClaimedEvent[]
   /** The time until the next retry is due, in ms. `undefined` if no event waits for a retry. */
   readonly nextRetryInMs: number | undefined
   /** The time until the next claim even if no event arrives, in ms. `Infinity` if that is not needed. */
   readonly nextStepInMs: number
   /** `true` if there may be more: the claim found as many events as it wanted, or did not examine all of them. */
   readonly hasMore: boolean
-}
-
-/** A request of a process for events. */
-export interface ClaimRequest extends Pick<ClaimValues, 'limit' | 'withSuspect' | 'held'> {
-  /** The hashes of media items of which the process must not get more events. */
-  readonly crowded: readonly string[]
 }
 
 /** Maximum number of events of a claim. One of 256 takes little longer than one of 64: a backlog took 0.7 of the time. */
@@ -129,15 +112,16 @@ export class Claims {
     this.#adopted = 0
   }
 
-  /** @param ask asks for events. Called in the step in which the claim is sent */
-  async next(ask: () => ClaimRequest): Promise<Claimed> {
+  /** @param ask called when the claim is sent */
+  async next(ask: () => Want): Promise<ClaimAnswer> {
     const { schema } = this.#database
     this.#isQuiet = false
     const low = await this.#low.get()
     this.#processes = low.owners.split(',').length
     // The process may have begun a new lease, or lost events, while the marks were read.
     const owner = this.#lease.self
-    const { crowded, ...request } = ask()
+    const { crowded: media, ...request } = ask()
+    const crowded = media.map(hashMedia)
     const round = this.#rounds.begin(low, crowded)
     const without = [...crowded, ...round.left]
     const { limit } = request
@@ -163,7 +147,7 @@ export class Claims {
       })
     const [claimed = []] = results.slice(-2) as [{ claimed: string }[]]
     const found: Found = JSON.parse(claimed.at(-1)?.claimed as string)
-    const events = claimed.slice(0, -1).map(({ claimed: event }) => event)
+    const events = claimed.slice(0, -1).map(({ claimed: event }) => toClaimed(event))
     const isFull = events.length >= limit
     this.#isQuiet = this.#low.isEmptyAt(found.transactions.lastId)
     this.#committed.saw(found.transactions)

@@ -1,9 +1,3 @@
-/** An event that a process has: its id, and the number of its releases when it was claimed. */
-export interface HeldEvent {
-  readonly id: string
-  readonly releases: number
-}
-
 /**
  * Selects the claimed events of a process, or of all of them, as `id`, `media` and `owner`.
  *

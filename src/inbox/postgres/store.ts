@@ -1,0 +1,256 @@
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import { shared } from '../../internal/shared.ts'
+import { within } from '../../internal/timers.ts'
+import type { InboxHost } from '../inbox.ts'
+import type { CheckedQuery } from '../operations/event-query.ts'
+import type { Parsing } from '../sql/dead-letters.ts'
+import type {
+  Claimed,
+  EventStore,
+  HeldEvent,
+  NewEvent,
+  OwnJobs,
+  Reason,
+  Settled,
+  SharedLease,
+  Signal,
+  StoreListener,
+  Want,
+} from '../sql/store.ts'
+import { awaitedMark } from './claim/awaited.ts'
+import { Claims, largestSize } from './claim/claims.ts'
+import { CleanUp } from './clean-up.ts'
+import type { Route } from './connection.ts'
+import { Database, isUnreachable } from './database.ts'
+import type { OwnClaims } from './event-row.ts'
+import { PostgresEvents } from './events.ts'
+import { Overdue, readExpected } from './expectations.ts'
+import { Intake } from './intake.ts'
+import { Lease } from './lease.ts'
+import { Announcements, Listener } from './notifications.ts'
+import { NotifyThrottle } from './notify-throttle.ts'
+import { readStats } from './numbers.ts'
+import { makePool } from './pool.ts'
+import { Records } from './records.ts'
+import { replaceIn, replays } from './replay.ts'
+import { transactions } from './transactions.ts'
+
+export interface PostgresStoreOptions extends Route {
+  readonly schema: string
+  readonly concurrency: number
+  readonly leaseMs: number
+  readonly ttlMs: number
+  readonly timeoutMs: number
+  readonly listen: boolean
+  readonly handles: boolean
+}
+
+/** Longest time between two claims (ms), with notifications and without. */
+const pollMs = { listening: 15_000, polling: 250 }
+
+/** Longest wait for what is still to be notified, when the inbox closes (ms). */
+const announceMs = 1_000
+
+/** A Postgres database, which any number of processes share. */
+export class PostgresStore implements EventStore {
+  readonly replays = replays
+  readonly replace: Parsing['replace']
+  readonly readAhead = 500
+  readonly maxUnrecorded = largestSize
+  readonly pollMs: number
+  readonly tables: EventStore['tables']
+  readonly accepting: EventStore['tables']
+  readonly shared: SharedLease
+  readonly #options: PostgresStoreOptions
+  readonly #database: Database
+  readonly #announcements: Announcements
+  readonly #intake: Intake
+  readonly #lease: Lease
+  readonly #claims: Claims
+  readonly #records: Records
+  readonly #throttle: NotifyThrottle
+  readonly #overdue: Overdue
+  readonly #cleanUp: CleanUp
+  readonly #events: PostgresEvents
+  readonly #ownPool: pg.Pool | undefined
+  readonly #transact: ReturnType<typeof transactions>
+  /** The payload of this process's own notifications. */
+  readonly #sender = randomUUID()
+  readonly #stats = shared((jobs: OwnJobs | undefined) => readStats(this.#database.tables, this.#own(jobs)))
+  #listener: StoreListener | undefined
+  #listening: Listener | undefined
+
+  constructor(host: InboxHost, options: PostgresStoreOptions) {
+    const { given, config, schema, concurrency, leaseMs, ttlMs, timeoutMs, listen, handles } = options
+    const database = new Database({ config, schema, timeoutMs, listen, host })
+    this.#options = options
+    this.#database = database
+    this.pollMs = listen ? pollMs.listening : pollMs.polling
+    this.tables = database.tables
+    this.accepting = database.tablesOn(database.accepting)
+    this.replace = replaceIn(database.tables, host)
+    this.#announcements = new Announcements(database, this.#sender)
+    const stored = () => {
+      this.#announcements.announce()
+      this.#listener?.heard('new')
+    }
+    this.#intake = new Intake(database, timeoutMs, stored)
+    // 2 * concurrency: the events it may have been running.
+    this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers)
+    this.#claims = new Claims(database, this.#lease, concurrency, ttlMs)
+    this.#records = new Records(database, host.handlers, ttlMs)
+    this.#throttle = new NotifyThrottle(
+      () => this.#claims.processes,
+      () => this.#listener?.heard('new'),
+    )
+    this.#overdue = new Overdue(database, stored)
+    this.#cleanUp = new CleanUp(database, ttlMs)
+    this.#events = new PostgresEvents(database.tables)
+    if (handles && given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
+    const pool = given ?? (this.#ownPool as pg.Pool)
+    const { prepares } = database
+    this.#transact = transactions({ pool, schema: database.schema, leaseMs, prepares, measured: host.measured })
+    this.shared = this.#sharedLease()
+  }
+
+  #sharedLease(): SharedLease {
+    const { leaseMs, ttlMs, listen } = this.#options
+    const lease = this.#lease
+    return {
+      leaseMs,
+      ttlMs,
+      get hasNewHandlers() {
+        return lease.hasNewHandlers
+      },
+      publish: () => this.#database.reach(() => lease.publish()),
+      renew: () => lease.renew(),
+      takeOver: () => lease.takeOver(),
+      handlers: () => lease.readHandlers(),
+      stop: async (key) => listen && (await this.#events.stop(key, lease.id)),
+    }
+  }
+
+  open(opened: Parameters<EventStore['open']>[0]): void {
+    this.#database.start(() => opened(this.#database.unopened))
+  }
+
+  ready(): Promise<void> {
+    return this.#database.ready()
+  }
+
+  get isNotified(): boolean {
+    return this.#listening?.isListening === true
+  }
+
+  get isQuiet(): boolean {
+    return this.#claims.isQuiet
+  }
+
+  accept(event: NewEvent): Promise<boolean> {
+    return this.#intake.add(event)
+  }
+
+  accepted(): Promise<void> {
+    return this.#intake.settle()
+  }
+
+  acceptDue(): Promise<number> {
+    return this.#overdue.step()
+  }
+
+  get claimSize(): number {
+    return this.#claims.size
+  }
+
+  async claim(ask: () => Want): Promise<Claimed | undefined> {
+    const { owner, events, hasMore, nextRetryInMs = Number.POSITIVE_INFINITY, nextStepInMs } = await this.#claims.next(ask)
+    if (owner !== this.#lease.self) return undefined
+    return { events, hasMore, nextInMs: Math.min(nextRetryInMs, nextStepInMs) }
+  }
+
+  look(reason: Reason): void {
+    if (reason === 'due' || reason === 'any') this.#claims.lookBack()
+    else if (reason === 'awaited') this.#claims.lookForAwaited()
+    else if (reason === 'timer') this.#claims.lookAround()
+  }
+
+  keepOnly(held: readonly HeldEvent[]): Promise<void> {
+    return this.#lease.releaseOthers(held)
+  }
+
+  settle(end: Settled): Promise<boolean> {
+    return this.#records.write(end)
+  }
+
+  transact: EventStore['transact'] = (attempt, scope, run) => this.#transact(attempt.job, this.#lease.id)(scope, run)
+
+  async begin(listener: StoreListener): Promise<void> {
+    this.#listener = listener
+    await this.#lease.register(listener)
+    if (!this.#options.listen || this.#listening !== undefined) return
+    this.#listening = new Listener(this.#database, (payload) => this.#heard(payload))
+    void this.#listening.start()
+  }
+
+  #heard(payload: string): void {
+    if (payload === this.#sender) return
+    if (payload === awaitedMark) this.look('awaited')
+    if (isSignal(payload)) this.#listener?.heard(payload)
+    // The id of the process that has accepted events.
+    else this.#throttle.notified()
+  }
+
+  get holds(): boolean {
+    return !this.#lease.isOver
+  }
+
+  async end(): Promise<void> {
+    this.#throttle.stop()
+    await this.#lease.release()
+  }
+
+  expire(): Promise<number> {
+    return this.#cleanUp.step()
+  }
+
+  get hasExpired(): boolean {
+    return this.#cleanUp.isRecent
+  }
+
+  #own(jobs: OwnJobs | undefined): OwnClaims {
+    return jobs === undefined ? {} : { owner: this.#lease.id, started: jobs.started() }
+  }
+
+  list(query: CheckedQuery, jobs?: OwnJobs): ReturnType<EventStore['list']> {
+    return this.#events.list(query, () => this.#own(jobs))
+  }
+
+  get(key: string, jobs?: OwnJobs): ReturnType<EventStore['get']> {
+    return this.#events.get(key, this.#own(jobs))
+  }
+
+  retryNow(key: string): Promise<boolean> {
+    return this.#events.retryNow(key)
+  }
+
+  stats(jobs?: OwnJobs): ReturnType<typeof readStats> {
+    return this.#stats(jobs)
+  }
+
+  expected(limit?: number): ReturnType<typeof readExpected> {
+    return readExpected(this.#database.tables, limit)
+  }
+
+  isTransient(error: unknown): boolean {
+    return isUnreachable(error)
+  }
+
+  async close(): Promise<void> {
+    await within(announceMs, this.#announcements.stop(), () => {}).catch(() => {})
+    await Promise.all([this.#listening?.stop(), this.#database.close(), this.#ownPool?.end()])
+  }
+}
+
+const isSignal = (payload: string): payload is Exclude<Signal, 'new'> =>
+  ['due', 'awaited', 'any', 'pause', 'replay'].includes(payload) || payload.startsWith('stop ')

@@ -1,0 +1,188 @@
+import { sha256 } from '#crypto'
+import { countdown, forLastSteps } from '../../internal/countdown.ts'
+import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
+import { within } from '../../internal/timers.ts'
+import { Closing } from '../closing.ts'
+import type {
+  Acceptance,
+  AcceptedEvent,
+  AcceptOptions,
+  CloseOptions,
+  CloseReport,
+  Expectations,
+  Inbox,
+  InboxHost,
+} from '../inbox.ts'
+import { StoredActivity } from '../operations/activity.ts'
+import { checkQuery, eventStates, historyOf } from '../operations/event-query.ts'
+import { StoredPauses } from '../operations/pauses.ts'
+import type {
+  ActivityMinute,
+  EventQuery,
+  EventRecord,
+  InboxEvents,
+  InboxStats,
+  OpenExpectation,
+  Pause,
+  UnreadableDelivery,
+} from '../reading.ts'
+import { activityTable } from './activity.ts'
+import { keepUnreadable, SqlDeadLetters } from './dead-letters.ts'
+import { pauseTable } from './pauses.ts'
+import { FailureLog } from './periodic-task.ts'
+import type { EventStore, ExpectationChanges, Signal } from './store.ts'
+import type { SqlTables } from './tables.ts'
+import { Upkeep } from './upkeep.ts'
+import { SqlWorker } from './worker.ts'
+
+export interface SqlInboxOptions {
+  /** False for a process that only accepts events, which others handle. */
+  readonly handles: boolean
+  readonly concurrency: number
+}
+
+/** Longest wait for the last writes and the connections, when the inbox closes (ms). */
+const disconnectMs = 1_000
+
+/** The inbox over a database: accepts events into its store, and handles them with a worker. */
+export class SqlInbox implements Inbox {
+  readonly deadLetters: SqlDeadLetters
+  readonly events: InboxEvents
+  readonly pauses: StoredPauses
+  readonly #host: InboxHost
+  readonly #store: EventStore
+  readonly #worker: SqlWorker | undefined
+  readonly #activity: StoredActivity
+  readonly #upkeep: Upkeep
+  readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
+
+  constructor(host: InboxHost, store: EventStore, { handles, concurrency }: SqlInboxOptions) {
+    this.#host = host
+    this.#store = store
+    const worker = handles ? new SqlWorker({ store, host, concurrency }) : undefined
+    this.#worker = worker
+    const check = () => this.#closing.checkOpen()
+    this.deadLetters = new SqlDeadLetters(store.tables, { ...store.replays, check }, { host, replace: store.replace })
+    this.events = eventsOf(store, worker)
+    const obey = worker && ((pauses: readonly Pause[]) => worker.obey(pauses))
+    this.pauses = new StoredPauses(pauseTable(store.tables), { host, obey })
+    const log = new FailureLog(host.logger, (error) => store.isTransient(error))
+    const { write, read } = activityTable(store.tables, crypto.randomUUID())
+    this.#activity = new StoredActivity({
+      write: (minutes) => write(minutes).then(() => log.succeeded()),
+      read,
+      failed: (error) => log.failed(error),
+    })
+    host.observe(this.#activity.recorder)
+    this.#upkeep = new Upkeep({ store, worker, deadLetters: this.deadLetters, pauses: this.pauses, logger: host.logger })
+    store.open((tables) => this.#opened(tables))
+  }
+
+  async #opened(tables: SqlTables): Promise<void> {
+    if (this.#closing.hasStarted) return
+    if (this.#worker !== undefined) {
+      this.pauses.take(await pauseTable(tables).list())
+      await this.#worker.start({ heard: (signal) => this.#heard(signal), lost: (error) => this.#lost(error) })
+    }
+    // It may have closed meanwhile.
+    if (this.#closing.hasStarted) return
+    this.#upkeep.start()
+    this.#activity.start()
+  }
+
+  ready(): Promise<void> {
+    return this.#store.ready()
+  }
+
+  accept(accepted: AcceptedEvent, options: AcceptOptions = {}): MaybePromise<Acceptance> {
+    this.#closing.checkOpen()
+    if (this.#worker?.jobs.get(accepted.event.key) !== undefined) return 'duplicate'
+    const publishing = this.#worker?.publish()
+    if (publishing !== undefined) return publishing.then(() => this.#accept(accepted, options))
+    return this.#accept(accepted, options)
+  }
+
+  #accept(accepted: AcceptedEvent, options: AcceptOptions): MaybePromise<Acceptance> {
+    const { handlersOf, expectations } = this.#host
+    const effects = expectations?.(accepted)
+    const changes = effects && withOwed(effects, handlersOf)
+    const stored = (isNew: boolean): Acceptance => {
+      if (!isNew) return 'duplicate'
+      for (const { dueAt } of changes?.begins ?? []) this.#upkeep.expect(dueAt)
+      // The event is safe. A server that waits, such as that of Next.js, does not cut its handlers off.
+      const job = options.waitUntil && this.#worker?.jobs.get(accepted.event.key)
+      if (job !== undefined) options.waitUntil?.(job.result())
+      return 'accepted'
+    }
+    const isNew = this.#store.accept({ accepted, owed: handlersOf(accepted.event), changes })
+    return isPromise(isNew) ? isNew.then(stored) : stored(isNew)
+  }
+
+  async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
+    this.#closing.checkOpen()
+    const { accepting, tables } = this.#store
+    const digest = await sha256(unreadable.body as Uint8Array<ArrayBuffer>)
+    await keepUnreadable(accepting ?? tables, unreadable, digest.slice(0, 32), this.#host.logger)
+  }
+
+  stats(): MaybePromise<InboxStats> {
+    return this.#store.stats(this.#worker?.jobs)
+  }
+
+  history(mediaId: string): Promise<readonly EventRecord[]> {
+    return historyOf(this.events, mediaId)
+  }
+
+  expected(limit?: number): MaybePromise<readonly OpenExpectation[]> {
+    return this.#store.expected(limit)
+  }
+
+  activity(since: Date): Promise<readonly ActivityMinute[]> {
+    return this.#activity.since(since)
+  }
+
+  #heard(signal: Signal): void {
+    const [what, id = ''] = signal.split(' ')
+    if (what === 'stop') return this.#worker?.stopId(id)
+    this.#upkeep.heard(signal)
+    if (what !== 'pause' && what !== 'replay') this.#worker?.wake(signal as Exclude<Signal, `stop ${string}` | 'pause' | 'replay'>)
+  }
+
+  /** Stops at once: another process has the storage now. */
+  #lost(error: Error): void {
+    this.#host.logger.error({ err: error }, 'the inbox has stopped: it has lost its storage')
+    this.#worker?.abandon()
+    this.#activity.stop()
+    void this.#upkeep.stop()
+  }
+
+  close(options?: CloseOptions): Promise<CloseReport> {
+    return this.#closing.start(options)
+  }
+
+  async #close(timeoutMs: number): Promise<CloseReport> {
+    const left = countdown(timeoutMs)
+    await within(left(), this.#store.accepted(), () => {})
+    await this.#worker?.finish(left)
+    const last = forLastSteps(left)
+    const unfinished = (await this.#worker?.release(last)) ?? []
+    await within(last(disconnectMs), this.#activity.finish(), () => {}).catch(() => {})
+    const closed = Promise.all([this.#upkeep.stop(), this.#store.close()])
+    await within(last(disconnectMs), closed, () => {}).catch(() => {})
+    return { unfinished }
+  }
+}
+
+/** Adds the handlers that each overdue event would owe. */
+export const withOwed = (effects: Expectations, handlersOf: InboxHost['handlersOf']): ExpectationChanges => ({
+  ...effects,
+  begins: effects.begins.map((begin) => ({ ...begin, owed: handlersOf(begin.overdue.event) })),
+})
+
+const eventsOf = (store: EventStore, worker: SqlWorker | undefined): InboxEvents => ({
+  states: eventStates,
+  list: (query?: EventQuery) => store.list(checkQuery(query), worker?.jobs),
+  get: (key) => store.get(key, worker?.jobs),
+  retryNow: (key) => store.retryNow(key),
+  stop: (key) => worker?.stop(key) === true || (store.shared?.stop(key) ?? false),
+})

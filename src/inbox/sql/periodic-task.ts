@@ -1,0 +1,117 @@
+import type { Logger } from '../../internal/logger.ts'
+import { longestWaitMs, type Timer, unref } from '../../internal/timers.ts'
+
+/** Transient failures in a row after which one is logged. */
+const tellingFailures = 3
+
+/** Logs failures of background work. A transient one is the business of whoever waits for a delivery. */
+export class FailureLog {
+  readonly #logger: Logger
+  readonly #isTransient: (error: unknown) => boolean
+  #failures = 0
+
+  constructor(logger: Logger, isTransient: (error: unknown) => boolean) {
+    this.#logger = logger
+    this.#isTransient = isTransient
+  }
+
+  failed(error: unknown): void {
+    // A statement that always takes too long looks transient too.
+    if (!this.#isTransient(error) || ++this.#failures === tellingFailures)
+      this.#logger.error({ err: error }, 'the inbox could not do its background work')
+  }
+
+  succeeded(): void {
+    this.#failures = 0
+  }
+}
+
+/**
+ * Runs a task, and again after the delay it asks for. After a failure it runs again later. A task that would find nothing new
+ * twice in a row is skipped, until `soon` or `now` asks for it.
+ */
+export class PeriodicTask {
+  readonly #task: () => Promise<number>
+  readonly #afterFailureMs: number
+  readonly #log: FailureLog
+  readonly #isNeedless: () => boolean
+  /** True if the last run was needless, and none was asked for since. */
+  #rests = false
+  /** Delay the last run asked for (ms). */
+  #delayMs = 0
+  #timer: Timer | undefined
+  #running: Promise<void> | undefined
+  #isRunning = false
+  /** Start of the next run (`performance.now()`, ms). */
+  #dueAt = Number.NEGATIVE_INFINITY
+  /** Longest delay after the run in progress (ms), as `soon` has asked for. */
+  #soonMs = Number.POSITIVE_INFINITY
+  #isStopped = false
+
+  /**
+   * @param task resolves with the delay before its next run (ms)
+   * @param isNeedless true if a run would find what the last one found
+   */
+  constructor(task: () => Promise<number>, afterFailureMs: number, log: FailureLog, isNeedless = () => false) {
+    this.#task = task
+    this.#isNeedless = isNeedless
+    this.#afterFailureMs = afterFailureMs
+    this.#log = log
+  }
+
+  start(delayMs: number): void {
+    if (this.#isStopped) return
+    this.#dueAt = performance.now() + delayMs
+    this.#timer = setTimeout(
+      () => {
+        this.#isRunning = true
+        this.#soonMs = Number.POSITIVE_INFINITY
+        this.#running = this.#run().then((nextMs) => {
+          this.#isRunning = false
+          this.start(Math.min(nextMs, this.#soonMs))
+        })
+      },
+      Math.min(delayMs, longestWaitMs),
+    )
+    unref(this.#timer)
+  }
+
+  /** Brings the next run forward, if it is due later than in `ms`. */
+  soon(ms: number): void {
+    this.#rests = false
+    if (this.#isRunning) this.#soonMs = Math.min(this.#soonMs, ms)
+    if (this.#isRunning || performance.now() + ms >= this.#dueAt) return
+    clearTimeout(this.#timer)
+    this.start(ms)
+  }
+
+  /** Runs the task now, or as soon as the run in progress has ended. */
+  now(): void {
+    void Promise.resolve(this.#running).then(() => {
+      this.#rests = false
+      clearTimeout(this.#timer)
+      this.start(0)
+    })
+  }
+
+  async #run(): Promise<number> {
+    const isNeedless = this.#isNeedless()
+    if (this.#rests && isNeedless) return this.#delayMs
+    this.#rests = isNeedless
+    try {
+      this.#delayMs = await this.#task()
+      this.#log.succeeded()
+      return this.#delayMs
+    } catch (error) {
+      this.#rests = false
+      if (!this.#isStopped) this.#log.failed(error)
+      return this.#afterFailureMs
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    await this.#running
+  }
+}

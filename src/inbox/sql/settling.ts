@@ -1,0 +1,107 @@
+import { OutageLog } from '../../internal/outage-log.ts'
+import { sleep } from '../../internal/timers.ts'
+import type { JobAttempt } from '../engine/job.ts'
+import { hasEnded, isRelease, type OwedHandlers } from '../engine/owed-handlers.ts'
+import { cutOff, type DeadResult, maxCrashes, type RetryResult, type Settling } from '../engine/settling.ts'
+import type { InboxHost } from '../inbox.ts'
+import { writeLetter } from './dead-letter-row.ts'
+import type { SqlJob } from './job.ts'
+import type { EventStore, Settled } from './store.ts'
+
+/** Delays before a failed write is tried again (ms): the first, and the longest for one that is refused. */
+const firstDelayMs = 100
+const longestDelayMs = 10_000
+
+/** Records the ends of attempts, and tries until they are recorded: a lost end repeats the event's handlers. */
+export class SqlSettling implements Settling<SqlJob> {
+  readonly retries = 'anywhere'
+  readonly #store: EventStore
+  readonly #host: InboxHost
+  readonly #owed: OwedHandlers | undefined
+  readonly #outage = new OutageLog()
+  /** Number of unrecorded ends. */
+  #open = 0
+  #onSettled: (() => void) | undefined
+
+  /** @param owed absent in a database of one process */
+  constructor(store: EventStore, host: InboxHost, owed: OwedHandlers | undefined) {
+    this.#store = store
+    this.#host = host
+    this.#owed = owed
+  }
+
+  begin(attempt: JobAttempt<SqlJob>): Promise<DeadResult | undefined> | undefined {
+    const { job } = attempt
+    if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#host.logger))
+    return this.#owed?.check(attempt, job)
+  }
+
+  complete(attempt: JobAttempt<SqlJob>, recorded: () => void): void {
+    const { job } = attempt
+    this.#owed?.ended(attempt, job)
+    void this.#insist({ kind: 'handled', job, handlers: this.#host.handlersOf(job.accepted.event) }, recorded)
+  }
+
+  retry(attempt: JobAttempt<SqlJob>, retry: RetryResult, recorded: () => void): void {
+    const { job } = attempt
+    const { delayMs, completed, failures, counts } = retry
+    if (isRelease(retry)) {
+      const awaits = this.#awaited(attempt, completed)
+      return void this.#insist({ kind: 'release', job, delayMs, completed, awaits }, recorded)
+    }
+    const failed = failures.length === 0 ? undefined : JSON.stringify(job.failedWith(failures))
+    void this.#insist({ kind: 'retry', job, delayMs, completed, failed, counts: Number(counts !== false) }, recorded)
+  }
+
+  /** Names of the owed handlers that only other processes have. None while this one still has handlers to run, once resumed. */
+  #awaited(attempt: JobAttempt<SqlJob>, completed: readonly string[]): readonly string[] {
+    const { job, missing } = attempt
+    const isLeft = (name: string) => !hasEnded({ completed, failures: attempt.failures }, name)
+    if (this.#host.handlersOf(job.accepted.event).some(isLeft)) return []
+    return (job.owed ?? []).filter((name) => isLeft(name) && !missing.includes(name))
+  }
+
+  deadLetter(job: SqlJob, { completed, failures }: DeadResult, recorded: () => void): void {
+    const { key, accepted, number: attempts } = job
+    const failedAttempts = job.failedWith(failures)
+    const letter = writeLetter({ ...accepted, key, attempts, completed, failures, failedAttempts, diedAt: new Date() })
+    void this.#insist({ kind: 'dead', job, completed, letter }, recorded)
+  }
+
+  progress(job: SqlJob, completed: readonly string[]): Promise<void> {
+    return this.#insist({ kind: 'progress', job, completed }, () => {})
+  }
+
+  async #insist(end: Settled, recorded: () => void): Promise<void> {
+    const { job } = end
+    this.#open++
+    for (let failures = 0; ; failures++) {
+      try {
+        const isOurs = await this.#store.settle(end)
+        this.#outage.worked()
+        // After a lost answer it may be this process's own record.
+        if (!isOurs && failures === 0 && !job.hasEnded)
+          this.#host.logger.warn({ key: job.key }, 'the lease of an event was lost before its result was recorded')
+        break
+      } catch (error) {
+        // It was given up, or released when the inbox closed.
+        if (job.hasEnded) break
+        const isTransient = this.#store.isTransient(error)
+        if (!isTransient) this.#refused(job, error)
+        await sleep(isTransient ? firstDelayMs : Math.min(firstDelayMs * 2 ** failures, longestDelayMs))
+        if (job.hasEnded) break
+      }
+    }
+    recorded()
+    if (--this.#open === 0) this.#onSettled?.()
+  }
+
+  #refused({ key }: SqlJob, err: unknown): void {
+    this.#outage.failed(() => this.#host.logger.error({ err, key }, 'the inbox could not record the result of an event'))
+  }
+
+  /** Resolves once every end is recorded, or given up because its job has ended. */
+  async settled(): Promise<void> {
+    if (this.#open > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve))
+  }
+}

@@ -1,0 +1,78 @@
+import type { Logger } from '../../internal/logger.ts'
+import type { StoredPauses } from '../operations/pauses.ts'
+import type { SqlDeadLetters } from './dead-letters.ts'
+import { FailureLog, PeriodicTask } from './periodic-task.ts'
+import type { EventStore, Signal } from './store.ts'
+import type { SqlWorker } from './worker.ts'
+
+/** Longest delay between two reads of the pauses and of the deadlines (ms), while signals arrive and otherwise. */
+const pausesMs = { notified: 60_000, polling: 1_500 }
+const deadlinesMs = { notified: 60_000, polling: 1_000 }
+
+/** Delay after a failure, and before what a signal has hinted at is looked for (ms). */
+const againMs = 1_000
+
+export interface UpkeepOptions {
+  readonly store: EventStore
+  /** Absent in a process that only accepts. */
+  readonly worker: SqlWorker | undefined
+  readonly deadLetters: SqlDeadLetters
+  readonly pauses: StoredPauses
+  readonly logger: Logger
+}
+
+/** What an inbox does beside its deliveries: expires keys, replays marked deliveries, obeys pauses, hands over what is overdue. */
+export class Upkeep {
+  readonly #expiry: PeriodicTask
+  readonly #deadlines: PeriodicTask | undefined
+  readonly #pauses: PeriodicTask | undefined
+  #isEmpty = false
+
+  constructor({ store, worker, deadLetters, pauses, logger }: UpkeepOptions) {
+    const log = () => new FailureLog(logger, (error) => store.isTransient(error))
+    // Nothing waits, nothing is expected, and a signal will tell of what comes next.
+    const isQuiet = () => worker?.isQuiet === true && this.#isEmpty
+    const expire = async () => {
+      await deadLetters.replayMarked()
+      const delayMs = await store.expire()
+      const hearsMarks = store.isNotified || worker === undefined
+      return hearsMarks ? delayMs : Math.min(delayMs, againMs)
+    }
+    this.#expiry = new PeriodicTask(expire, againMs, log(), () => isQuiet() && store.hasExpired)
+    if (worker === undefined) return
+    const mode = () => (store.isNotified ? 'notified' : 'polling')
+    const acceptDue = async () => {
+      this.#isEmpty = false
+      const nextMs = await store.acceptDue()
+      this.#isEmpty = nextMs === Number.POSITIVE_INFINITY
+      return Math.min(nextMs, deadlinesMs[mode()])
+    }
+    this.#deadlines = new PeriodicTask(acceptDue, againMs, log(), isQuiet)
+    const readPauses = () => pauses.read().then(() => pausesMs[mode()])
+    this.#pauses = new PeriodicTask(readPauses, pausesMs.polling, log(), () => store.isNotified && !worker.hasPauses)
+  }
+
+  start(): void {
+    this.#expiry.start(0)
+    this.#deadlines?.start(0)
+    this.#pauses?.start(pausesMs.polling)
+  }
+
+  /** An expectation was stored. */
+  expect(dueAt: Date): void {
+    this.#deadlines?.soon(Math.min(Math.max(0, dueAt.getTime() - Date.now()), againMs))
+  }
+
+  heard(signal: Signal): void {
+    const isUnknown = signal === 'any'
+    if (signal === 'pause' || isUnknown) this.#pauses?.soon(0)
+    if (signal === 'pause') return
+    this.#deadlines?.soon(againMs)
+    if (signal === 'replay') this.#expiry.now()
+    else if (isUnknown) this.#expiry.soon(againMs)
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.#expiry.stop(), this.#deadlines?.stop(), this.#pauses?.stop()])
+  }
+}

@@ -1,0 +1,338 @@
+import type { Countdown } from '../../internal/countdown.ts'
+import type { Logger } from '../../internal/logger.ts'
+import { longestWaitMs, nextTurn, type Timer, unref, within } from '../../internal/timers.ts'
+import type { JobEnd } from '../engine/job.ts'
+import { logReleased, releaseUnrecorded } from '../engine/jobs.ts'
+import { OwedHandlers } from '../engine/owed-handlers.ts'
+import { PausableEngine } from '../engine/pausable-engine.ts'
+import { stopRun } from '../engine/stop-run.ts'
+import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
+import type { Pause } from '../reading.ts'
+import { SqlJob } from './job.ts'
+import { SqlJobs } from './jobs.ts'
+import { Renewal } from './renewal.ts'
+import { SqlSettling } from './settling.ts'
+import type { EventStore, Reason, StoreListener, Want } from './store.ts'
+
+export interface SqlWorkerOptions {
+  readonly store: EventStore
+  readonly host: InboxHost
+  readonly concurrency: number
+}
+
+/** Number of events of one media item at which no more of them are claimed. */
+const maxOfMedia = 16
+
+/** Delay after a failed claim (ms). */
+const retryMs = 100
+
+/** Failures in a row after which one is logged, and the time until the next log line (ms). */
+const tellingFailures = 3
+const quietMs = 60_000
+
+/** Longest wait for the database after the handlers have ended, when the inbox closes (ms). */
+const releaseMs = 1_000
+
+/** Handles events in this process: claims those that are due, runs each media item's in order, and records the results. */
+export class SqlWorker {
+  readonly jobs = new SqlJobs()
+  readonly #store: EventStore
+  readonly #logger: Logger
+  readonly #concurrency: number
+  readonly #settling: SqlSettling
+  readonly #engine: PausableEngine<SqlJob>
+  readonly #renewal: Renewal | undefined
+  #listener: StoreListener | undefined
+  #claiming: Promise<void> | undefined
+  #isAwake = false
+  /** False once a claim has found all the events that this process could take. */
+  #mayHaveMore = true
+  /** The media items that the last claim left out: this process has enough of their events, or a straggler holds them up. */
+  #crowded: readonly string[] = []
+  /** True if the answer to a claim was lost: this process may hold events that it does not know. */
+  #isUnsure = false
+  #failures = 0
+  #toldAt = Number.NEGATIVE_INFINITY
+  #timer: Timer | undefined
+  #state: 'starting' | 'open' | 'stopped' = 'starting'
+
+  constructor({ store, host, concurrency }: SqlWorkerOptions) {
+    const { shared } = store
+    this.#store = store
+    this.#logger = host.logger
+    this.#concurrency = concurrency
+    const owed = shared && new OwedHandlers(host, shared.ttlMs, () => shared.handlers())
+    this.#settling = new SqlSettling(store, host, owed)
+    this.#engine = new PausableEngine({
+      handle: host.handle,
+      jobs: this.jobs,
+      settling: this.#settling,
+      concurrency,
+      freed: () => this.wake(),
+      maxUnrecorded: store.maxUnrecorded,
+    })
+    this.#renewal = shared && this.#renewalOf(shared)
+  }
+
+  #renewalOf(lease: NonNullable<EventStore['shared']>): Renewal {
+    return new Renewal({
+      lease,
+      isTransient: (error) => this.#store.isTransient(error),
+      logger: this.#logger,
+      renewed: () => {
+        // It may have published new handlers.
+        this.#store.look('awaited')
+        if (this.#isAwake) this.wake()
+      },
+      lost: () => this.#lost(),
+      tookOver: () => this.wake(),
+    })
+  }
+
+  /** True if no event waits or is held anywhere, and this process will hear of the next one. */
+  get isQuiet(): boolean {
+    return this.#store.isQuiet && !this.#engine.isPaused && this.#store.isNotified
+  }
+
+  /** True while the inbox or a handler is paused. */
+  get hasPauses(): boolean {
+    return this.#engine.hasPauses
+  }
+
+  get isPaused(): boolean {
+    return this.#engine.isPaused
+  }
+
+  get running(): number {
+    return this.#engine.running
+  }
+
+  /** Stops the handler that runs for an event. False if none does. */
+  stop(key: string): boolean {
+    return stopRun(this.jobs.get(key))
+  }
+
+  /** Stops the handler that runs for the event of a row. */
+  stopId(id: string): void {
+    stopRun(this.jobs.ofId(id))
+  }
+
+  /**
+   * Publishes the handlers of this process, if they have changed. Call it before another process can get an event that owes
+   * them.
+   */
+  publish(): Promise<void> | undefined {
+    const { shared } = this.#store
+    return shared?.hasNewHandlers ? shared.publish() : undefined
+  }
+
+  /** @param listener what the inbox wants to hear; the worker hears the rest */
+  async start(listener: Pick<StoreListener, 'heard' | 'lost'>): Promise<void> {
+    const leaseMs = this.#store.shared?.leaseMs ?? longestWaitMs
+    this.#listener = {
+      ...listener,
+      handOver: (event) => this.#take(new SqlJob(event, this.#store)),
+      cutOff: () => this.#isCutOff(),
+      longRunning: () => this.jobs.longRunning(leaseMs / 3),
+    }
+    await this.#store.begin(this.#listener)
+    if (this.#state === 'stopped') return
+    this.#state = 'open'
+    this.#renewal?.start()
+    this.wake()
+  }
+
+  /** Looks for events. */
+  wake(reason: Reason = 'new'): void {
+    this.#store.look(reason)
+    this.#isAwake = true
+    this.#mayHaveMore = true
+    if (this.#state !== 'open' || !this.#store.holds || this.#claiming !== undefined) return
+    this.#claiming = this.#claim().then(() => {
+      this.#claiming = undefined
+      if (this.#isAwake) this.wake()
+    })
+  }
+
+  /** Obeys the pauses of the inbox. While all of it is paused, this process claims nothing. */
+  obey(pauses: readonly Pause[]): void {
+    this.#engine.obey(pauses)
+    this.wake('due')
+  }
+
+  /** Claims events until there are no more, or until it has enough. */
+  async #claim(): Promise<void> {
+    while (this.#isAwake && this.#state === 'open' && this.#store.holds) {
+      this.#isAwake = false
+      const { isPaused } = this.#engine
+      if (!isPaused && this.#room() === 0) break
+      try {
+        this.#wakeIn(await (isPaused ? this.#giveBack() : this.#claimSome()))
+        this.#failures = 0
+      } catch (error) {
+        this.#isUnsure = true
+        this.#tell(error)
+        this.#wakeIn(retryMs)
+      }
+    }
+  }
+
+  #tell(error: unknown): void {
+    if (this.#state === 'stopped') return
+    if (!this.#store.isTransient(error)) return this.#logger.error({ err: error }, 'the inbox could not claim events')
+    // A claim that always takes too long looks transient too.
+    if (++this.#failures < tellingFailures || performance.now() < this.#toldAt + quietMs) return
+    this.#toldAt = performance.now()
+    this.#logger.warn({ err: error }, 'the inbox could not claim events, and tries again')
+  }
+
+  /**
+   * Number of events to claim. While a slot is free, the waiting events belong to the media items of running ones. Otherwise
+   * nothing is claimed until most of the claimed events have begun, so that a claim is worth its statement.
+   */
+  #room(): number {
+    const { waiting } = this.jobs.counts()
+    const { running } = this.#engine
+    const { claimSize, readAhead } = this.#store
+    if (running < this.#concurrency) return waiting < readAhead ? claimSize : 0
+    return waiting <= claimSize / 4 ? Math.max(claimSize - waiting - running, 0) : 0
+  }
+
+  /** Resolves with the time until the next claim (ms). */
+  async #claimSome(): Promise<number> {
+    await this.#becomeSure()
+    const claimed = await this.#store.claim(() => this.#want())
+    if (claimed === undefined) {
+      this.#isUnsure = true
+      this.#isAwake = true
+      return retryMs
+    }
+    const { events, nextInMs, hasMore } = claimed
+    const jobs = events.map((event) => new SqlJob(event, this.#store))
+    for (const job of jobs) this.#take(job)
+    // The engine starts them in the next turn. Only then it is known which of them wait for a slot.
+    if (jobs.length > 0) await nextTurn()
+    // The events behind a suspect could not be claimed before it.
+    this.#isAwake ||= jobs.some(({ isSuspect }) => isSuspect) || hasMore
+    this.#mayHaveMore = this.#isAwake
+    return nextInMs
+  }
+
+  #want(): Want {
+    const full = [...this.jobs.ofEachMedia()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
+    this.#crowded = [...full, ...this.#engine.heldUpLanes()]
+    return {
+      limit: Math.max(this.#room(), 1),
+      withSuspect: ![...this.jobs].some(({ isSuspect }) => isSuspect),
+      crowded: this.#crowded,
+      held: this.jobs.held(),
+    }
+  }
+
+  /** Gives up the claimed events that have not started. Resolves with the time until the next look (ms). */
+  async #giveBack(): Promise<number> {
+    const waiting = [...this.jobs].filter(({ state }) => state === 'waiting')
+    for (const job of waiting) this.jobs.end(job, 'retried')
+    this.#isUnsure ||= waiting.length > 0
+    await this.#becomeSure()
+    return this.#store.pollMs
+  }
+
+  /** Gives up the events that this process may hold without knowing it. */
+  async #becomeSure(): Promise<void> {
+    if (!this.#isUnsure) return
+    // Set first: the lease may end meanwhile.
+    this.#isUnsure = false
+    await this.#store.keepOnly(this.jobs.held())
+  }
+
+  #take(job: SqlJob): void {
+    // The previous attempt was recorded, and its record is not confirmed yet.
+    const previous = this.jobs.get(job.key)
+    if (previous !== undefined) this.jobs.end(previous, 'retried')
+    this.jobs.add(job)
+    if (this.#state === 'stopped') return
+    this.#engine.add(job)
+    void job.ended().then((end) => {
+      if (end === 'lost') this.#isUnsure = true
+      if (this.#mayClaimAfter(job, end)) this.wake()
+    })
+  }
+
+  /** True if the end of an event may be the reason that another one can be claimed. */
+  #mayClaimAfter(job: SqlJob, end: JobEnd): boolean {
+    // A failed event waits to be claimed again. The next suspect waits for the end of this one.
+    if (this.#mayHaveMore || end !== 'handled' || job.isSuspect) return true
+    return this.#crowded.includes(job.lane) && (this.jobs.ofEachMedia().get(job.lane) ?? 0) < maxOfMedia
+  }
+
+  #wakeIn(ms: number): void {
+    clearTimeout(this.#timer)
+    const { pollMs } = this.#store
+    const soonestMs = Math.min(ms, pollMs)
+    if (soonestMs === Number.POSITIVE_INFINITY) return
+    this.#timer = setTimeout(
+      () => {
+        if (this.isQuiet) return this.#wakeIn(pollMs)
+        this.wake('timer')
+      },
+      Math.min(soonestMs, longestWaitMs),
+    )
+    unref(this.#timer)
+  }
+
+  /** The lease has run out by the clock of this process. The database may still have its row, and then these events. */
+  #isCutOff(): void {
+    this.#logger.warn(
+      { events: this.jobs.size },
+      'the lease of this process ran out, because its database could not be reached; its handlers are stopped',
+    )
+    // Results that wait for the database are recorded if no process has taken their events over.
+    this.#engine.giveUp([...this.jobs].filter(({ state }) => state !== 'recording'))
+    this.#isAwake = true
+  }
+
+  async #lost(): Promise<void> {
+    const jobs = [...this.jobs]
+    this.#logger.warn({ events: jobs.length }, 'the lease of this process was lost; others may handle its events')
+    this.#engine.giveUp(jobs)
+    await this.#store.begin(this.#listener as StoreListener)
+    this.wake()
+  }
+
+  /** Stops for good, at once: another process has the storage now. */
+  abandon(): void {
+    this.#stop()
+    this.#engine.giveUp([...this.jobs])
+  }
+
+  #stop(): void {
+    this.#state = 'stopped'
+    clearTimeout(this.#timer)
+    this.#engine.stop(() => {})
+  }
+
+  /** Starts no more events, and waits for running ones. Returns the events that waited. Call `release` afterwards. */
+  async finish(left: Countdown): Promise<readonly UnfinishedEvent[]> {
+    this.#stop()
+    await within(left(), Promise.resolve(this.#claiming), () => {})
+    const waiting = this.jobs.release(['claiming', 'waiting'])
+    await this.jobs.idle(left())
+    return waiting
+  }
+
+  /** Releases the remaining events. */
+  async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
+    const unfinished = this.jobs.release(['running'])
+    // If the database can't be reached, the lease runs out.
+    await within(left(releaseMs), this.#release(), () => {}).catch(() => {})
+    if (this.#store.shared) logReleased(unfinished, this.#logger)
+    return [...unfinished, ...releaseUnrecorded(this.jobs, this.#logger)]
+  }
+
+  async #release(): Promise<void> {
+    await this.#renewal?.stop()
+    await this.#settling.settled()
+    await this.#store.end()
+  }
+}
