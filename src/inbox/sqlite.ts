@@ -3,7 +3,8 @@ import { WebhookError } from '../errors.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
 import { type OwnedFile, ownDatabase, ownFile } from './sqlite/file.ts'
-import { SqliteInbox } from './sqlite/inbox.ts'
+import { SqlInbox } from './sql/inbox.ts'
+import { FileStore } from './sqlite/store.ts'
 import type { SqliteTransactional } from './sqlite/transactions.ts'
 import type { SqliteDatabase } from './sqlite-tables/database.ts'
 import { limitRules, limitsOf } from './sqlite-tables/storage.ts'
@@ -76,7 +77,11 @@ export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
     name: 'sqliteInbox',
     expects: true,
     storage: 'file',
-    open: (host) => new SqliteInbox(host, open(), limitsOf(limits)),
+    open(host) {
+      const { concurrency, ...rest } = limitsOf(limits)
+      const store = FileStore.open(host, open(), { concurrency, ...rest })
+      return new SqlInbox(host, store, { handles: true, concurrency })
+    },
   })
 }
 

@@ -1,88 +1,63 @@
 import type { Logger } from '../../internal/logger.ts'
+import { sleep } from '../../internal/timers.ts'
 import type { ObjectStorage } from '../../storage/durable-objects.ts'
-import type { SqliteJob } from '../sqlite-tables/job.ts'
 
-/** The time after which an object that has ended with work left is woken, in ms. */
+/** Time after which an object that has ended with work left is woken (ms). */
 const guardMs = 5_000
 
-/** Maximum time that one alarm waits for work, in ms. The platform gives it 15 minutes. */
+/** Longest time that one alarm waits for work (ms). The platform gives it 15 minutes. */
 const longestMs = 600_000
 
-/** The pause between two checks of the work, in ms. */
-const pollMs = 100
+/** Delay between two looks at the work (ms). */
+const lookMs = 100
 
-/** The alarm waits for a retry or a deadline that is due within this time, in ms. */
+/** The alarm waits for what is due within this time (ms). */
 const soonMs = 1_000
 
+export interface ObjectAlarmOptions {
+  readonly storage: Pick<ObjectStorage, 'setAlarm' | 'deleteAlarm'>
+  readonly logger: Logger
+  /** Time at which there is something to do (ms since the epoch), now at the earliest. Infinity if nothing is left. */
+  readonly dueAt: () => number
+  /** Does what is due and does not start by itself. */
+  readonly work: () => Promise<void>
+}
+
 /**
- * The alarm of an object that is an inbox. While events are left or expected, one is set: it keeps the object in memory
- * while events are handled, wakes it for a retry or a deadline, and wakes it after a crash. `setAlarm` belongs to the
- * writes of its turn, so an event is never stored without its alarm.
+ * The alarm of an object that is an inbox. While events are left or expected, one is set: it keeps the object in memory while
+ * events are handled, wakes it for a retry or a deadline, and wakes it after a crash. `setAlarm` belongs to the writes of its
+ * turn, so an event is never stored without its alarm.
  */
 export class ObjectAlarm {
-  readonly #storage: ObjectStorage
-  readonly #jobs: Iterable<SqliteJob>
-  readonly #isPaused: () => boolean
-  readonly #storeDue: () => number
-  readonly #loadMore: () => number
-  readonly #logger: Logger
-  /** The time for which it is set, in ms since the epoch. */
+  readonly #options: ObjectAlarmOptions
+  /** The time it is set for (ms since the epoch). */
   #at: number | undefined
-  /** The time of the next deadline, or an earlier one if that was ended. */
-  #deadline = Number.POSITIVE_INFINITY
 
-  /**
-   * @param isPaused returns `true` while no event starts
-   * @param storeDue makes events of what is overdue, and returns the time for which it has to be called next
-   * @param loadMore loads events while there is room, and returns the number of those that are left
-   */
-  constructor(
-    storage: ObjectStorage,
-    jobs: Iterable<SqliteJob>,
-    isPaused: () => boolean,
-    storeDue: () => number,
-    loadMore: () => number,
-    logger: Logger,
-  ) {
-    this.#storage = storage
-    this.#jobs = jobs
-    this.#isPaused = isPaused
-    this.#storeDue = storeDue
-    this.#loadMore = loadMore
-    this.#logger = logger
+  constructor(options: ObjectAlarmOptions) {
+    this.#options = options
   }
 
-  /** Takes a deadline, before `guard` or `update` sets the alarm. */
-  expect(deadline: number): void {
-    this.#deadline = Math.min(this.#deadline, deadline)
-  }
-
-  /** Called when an event is stored. Brings forward an alarm that is set for a later retry or deadline. */
+  /** Brings the alarm forward for new work. */
   guard(): void {
-    const at = this.#isPaused() ? this.#deadline : Math.min(Date.now() + guardMs, this.#deadline)
-    if (at === Number.POSITIVE_INFINITY) return
-    if (this.#at === undefined || this.#at > at) this.#set(at)
+    const at = this.#next()
+    if (at !== undefined && (this.#at === undefined || this.#at > at)) this.#set(at)
   }
 
-  /** Sets the alarm for what is left, and for what is expected. */
+  /** Sets the alarm for what is left. */
   update(): void {
-    this.#passDeadline()
-    const now = Date.now()
-    let inMs = this.#deadline - now
-    if (this.#loadMore() > 0 && !this.#isPaused()) inMs = Math.min(inMs, guardMs)
-    for (const job of this.#active()) inMs = Math.min(inMs, isDue(job, now) ? guardMs : job.since - now)
-    if (inMs !== Number.POSITIVE_INFINITY) this.#set(now + inMs)
-    else this.clear()
+    const at = this.#next()
+    if (at !== undefined) this.#set(at)
+    else if (this.#at !== undefined) {
+      this.#at = undefined
+      this.#options.storage.deleteAlarm().catch((error) => this.#failed(error))
+    }
   }
 
-  /** Called when no event is left. Sets the alarm for what is expected, if anything is. */
-  clear(): void {
-    if (this.#deadline !== Number.POSITIVE_INFINITY) {
-      if (this.#at !== this.#deadline) this.#set(this.#deadline)
-    } else if (this.#at !== undefined) {
-      this.#at = undefined
-      this.#storage.deleteAlarm().catch((error) => this.#failed(error))
-    }
+  #next(): number | undefined {
+    const now = Date.now()
+    const dueAt = this.#options.dueAt()
+    if (dueAt === Number.POSITIVE_INFINITY) return undefined
+    return dueAt <= now + soonMs ? now + guardMs : dueAt
   }
 
   /** Waits until what is due has been handled. */
@@ -91,40 +66,20 @@ export class ObjectAlarm {
     this.#set(Date.now() + guardMs)
     const endsAt = performance.now() + longestMs
     while (!hasStopped() && performance.now() < endsAt) {
-      this.#passDeadline()
-      this.#loadMore()
-      if (!this.#hasDue()) break
-      await new Promise((resolve) => setTimeout(resolve, pollMs))
+      await this.#options.work()
+      if (this.#options.dueAt() > Date.now() + soonMs) break
+      await sleep(lookMs)
     }
     if (!hasStopped()) this.update()
   }
 
-  #passDeadline(): void {
-    if (this.#deadline <= Date.now()) this.#deadline = this.#storeDue()
-  }
-
-  #hasDue(): boolean {
-    const now = Date.now()
-    if (this.#deadline <= now + soonMs) return true
-    for (const job of this.#active()) if (isDue(job, now)) return true
-    return false
-  }
-
-  /** The jobs that can go on: while the inbox is paused, only those that run. */
-  *#active(): Iterable<SqliteJob> {
-    const isPaused = this.#isPaused()
-    for (const job of this.#jobs) if (!isPaused || job.state === 'running' || job.state === 'recording') yield job
-  }
-
   #set(at: number): void {
     this.#at = at
-    this.#storage.setAlarm(Math.ceil(at)).catch((error) => this.#failed(error))
+    this.#options.storage.setAlarm(Math.ceil(at)).catch((error) => this.#failed(error))
   }
 
   #failed(error: unknown): void {
     this.#at = undefined
-    this.#logger.error({ err: error }, 'the inbox could not set its alarm')
+    this.#options.logger.error({ err: error }, 'the inbox could not set its alarm')
   }
 }
-
-const isDue = ({ state, since }: SqliteJob, now: number): boolean => state !== 'retrying' || since <= now + soonMs

@@ -133,10 +133,10 @@ const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
     return deadLetter && packDeadLetter(deadLetter)
   },
   replay: (key: string) => inbox.deadLetters.replay(key),
-  events: (query: EventQuery) => inbox.events.page(query),
+  events: (query: EventQuery) => inbox.page(query),
   event: (key: string) => inbox.events.get(key),
   retryNow: (key: string) => inbox.events.retryNow(key),
-  stop: (key: string) => inbox.events.stop(key),
+  stop: (key: string) => inbox.events.stop?.(key),
   history: (mediaId: string) => inbox.history(mediaId),
   discard: (key: string) => inbox.deadLetters.discard(key),
   pauses: () => inbox.pauses.list(),

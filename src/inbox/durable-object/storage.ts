@@ -1,6 +1,6 @@
 import type { ObjectSql, ObjectStorage } from '../../storage/durable-objects.ts'
 import type { SqliteDatabase, SqliteStatement } from '../sqlite-tables/database.ts'
-import { SqliteEvents } from '../sqlite-tables/events.ts'
+import { SqliteEvents, type WrittenEvent } from '../sqlite-tables/events.ts'
 import { OwnerRow } from '../sqlite-tables/owner-row.ts'
 import { makeTables } from '../sqlite-tables/schema.ts'
 import { type Commits, type SqliteTables, tablesOf } from '../sqlite-tables/storage.ts'
@@ -23,14 +23,17 @@ export function openStorage(storage: ObjectStorage): ObjectTables {
 export interface ObjectCommits extends Commits {
   /** Carries out a write in a transaction. */
   now<T>(write: () => T): T
+  accept(written: WrittenEvent): number | undefined
 }
 
 /**
  * Writes immediately: the runtime commits the writes of one turn together, and holds back answers and requests of the object
  * until they are on disk.
  */
-export const commitsOf = (storage: ObjectStorage): ObjectCommits => ({
+export const commitsOf = (storage: ObjectStorage, events: SqliteEvents): ObjectCommits => ({
+  late: 0,
   now: (write) => storage.transactionSync(write),
+  accept: (written) => storage.transactionSync(() => events.accept(written)),
   add: async (write) => storage.transactionSync(write),
   // No other instance of the object runs.
   isOwner: () => true,
@@ -44,7 +47,7 @@ export const commitsOf = (storage: ObjectStorage): ObjectCommits => ({
 class ObjectOwner extends OwnerRow {
   constructor(database: SqliteDatabase) {
     super(database, 'object')
-    if (this.sql.hasDue.get(Date.now()) !== undefined) this.begin(true)
+    if (this.sql.hasWork.get(Date.now()) !== undefined) this.begin(true)
   }
 }
 

@@ -1,7 +1,7 @@
 import type { ObjectSql } from '../../storage/durable-objects.ts'
+import type { EventStore } from '../sql/store.ts'
 import { isStorageFailure } from '../sqlite-tables/database.ts'
 import type { SqliteEvents } from '../sqlite-tables/events.ts'
-import type { Transactions } from '../sqlite-tables/job.ts'
 import { LentClient } from '../sqlite-tables/lent-client.ts'
 import { RecordedRuns, type Synchronous } from '../sqlite-tables/transactions.ts'
 import type { ObjectCommits } from './storage.ts'
@@ -25,18 +25,16 @@ export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {
 }
 
 /** Makes the transactions of handlers, in the storage of the object. */
-export function objectTransactions(sql: ObjectSql, commits: ObjectCommits, events: SqliteEvents): Transactions {
+export function objectTransactions(sql: ObjectSql, commits: ObjectCommits, events: SqliteEvents): EventStore['transact'] {
   const runs = new RecordedRuns(events, new LentClient(sql))
-  return {
-    async run({ job }, scope, run) {
-      // As with the other databases, a signal that is aborted in this turn still rolls it back.
-      await Promise.resolve()
-      try {
-        return commits.now(() => runs.run(job, scope, run))
-      } catch (error) {
-        scope.storageFailed = isStorageFailure(error)
-        throw error
-      }
-    },
+  return async ({ job }, scope, run) => {
+    // As with the other databases, a signal that is aborted in this turn still rolls it back.
+    await Promise.resolve()
+    try {
+      return commits.now(() => runs.run(job.id as number, scope, run))
+    } catch (error) {
+      scope.storageFailed = isStorageFailure(error)
+      throw error
+    }
   }
 }

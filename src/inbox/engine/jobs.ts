@@ -26,6 +26,11 @@ export class Jobs<EachJob extends Job = Job> {
     return this.#byKey.get(key)
   }
 
+  /** Memory of their events (bytes). */
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** Returns `true` if there is no room for another event, by the number of those that wait or by the memory of all. */
   isFull(waiting: number, maxWaiting: number): boolean {
     return waiting >= maxWaiting || this.#bytes >= memoryFor(maxWaiting)

@@ -62,8 +62,8 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
   }
 
   /** Aborts and ends jobs whose lease is over. */
-  giveUp(jobs: Iterable<EachJob>): void {
-    const error = new WebhookError('lease_lost', 'the lease of the event was lost')
+  giveUp(jobs: Iterable<EachJob>, message = 'the lease of the event was lost'): void {
+    const error = new WebhookError('lease_lost', message)
     for (const job of jobs) {
       if (job.attempt?.run !== undefined) this.#stragglers.add(job)
       job.stop(error)

@@ -5,19 +5,8 @@ import { within } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { CheckedQuery } from '../operations/event-query.ts'
 import type { Parsing } from '../sql/dead-letters.ts'
-import type {
-  Claimed,
-  EventStore,
-  HeldEvent,
-  NewEvent,
-  OwnJobs,
-  Reason,
-  Settled,
-  SharedLease,
-  Signal,
-  StoreListener,
-  Want,
-} from '../sql/store.ts'
+import type { Reason, Signal } from '../sql/signal.ts'
+import type { Claimed, EventStore, HeldEvent, NewEvent, OwnJobs, Settled, SharedLease, StoreListener, Want } from '../sql/store.ts'
 import { awaitedMark } from './claim/awaited.ts'
 import { Claims, largestSize } from './claim/claims.ts'
 import { CleanUp } from './clean-up.ts'
@@ -58,6 +47,7 @@ export class PostgresStore implements EventStore {
   readonly replace: Parsing['replace']
   readonly readAhead = 500
   readonly maxUnrecorded = largestSize
+  readonly isTransient = isUnreachable
   readonly pollMs: number
   readonly tables: EventStore['tables']
   readonly accepting: EventStore['tables']
@@ -240,10 +230,6 @@ export class PostgresStore implements EventStore {
 
   expected(limit?: number): ReturnType<typeof readExpected> {
     return readExpected(this.#database.tables, limit)
-  }
-
-  isTransient(error: unknown): boolean {
-    return isUnreachable(error)
   }
 
   async close(): Promise<void> {

@@ -12,6 +12,7 @@ import type {
   Expectations,
   Inbox,
   InboxHost,
+  UnfinishedEvent,
 } from '../inbox.ts'
 import { StoredActivity } from '../operations/activity.ts'
 import { checkQuery, eventStates, historyOf } from '../operations/event-query.ts'
@@ -28,9 +29,11 @@ import type {
 } from '../reading.ts'
 import { activityTable } from './activity.ts'
 import { keepUnreadable, SqlDeadLetters } from './dead-letters.ts'
+import type { SqlJobs } from './jobs.ts'
 import { pauseTable } from './pauses.ts'
 import { FailureLog } from './periodic-task.ts'
-import type { EventStore, ExpectationChanges, Signal } from './store.ts'
+import type { Signal } from './signal.ts'
+import type { EventStore, ExpectationChanges } from './store.ts'
 import type { SqlTables } from './tables.ts'
 import { Upkeep } from './upkeep.ts'
 import { SqlWorker } from './worker.ts'
@@ -39,6 +42,11 @@ export interface SqlInboxOptions {
   /** False for a process that only accepts events, which others handle. */
   readonly handles: boolean
   readonly concurrency: number
+  /**
+   * False where nothing runs between requests: the store does the upkeep, and no activity is recorded.
+   * @defaultValue true
+   */
+  readonly isAlwaysOn?: boolean
 }
 
 /** Longest wait for the last writes and the connections, when the inbox closes (ms). */
@@ -52,30 +60,50 @@ export class SqlInbox implements Inbox {
   readonly #host: InboxHost
   readonly #store: EventStore
   readonly #worker: SqlWorker | undefined
-  readonly #activity: StoredActivity
-  readonly #upkeep: Upkeep
+  /** Absent where nothing runs between requests. */
+  readonly #activity: StoredActivity | undefined
+  readonly #upkeep: Upkeep | undefined
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
-  constructor(host: InboxHost, store: EventStore, { handles, concurrency }: SqlInboxOptions) {
+  constructor(host: InboxHost, store: EventStore, { handles, concurrency, isAlwaysOn = true }: SqlInboxOptions) {
     this.#host = host
     this.#store = store
     const worker = handles ? new SqlWorker({ store, host, concurrency }) : undefined
     this.#worker = worker
-    const check = () => this.#closing.checkOpen()
+    const check = () => {
+      this.#closing.checkOpen()
+      store.replays.check?.()
+    }
     this.deadLetters = new SqlDeadLetters(store.tables, { ...store.replays, check }, { host, replace: store.replace })
     this.events = eventsOf(store, worker)
     const obey = worker && ((pauses: readonly Pause[]) => worker.obey(pauses))
     this.pauses = new StoredPauses(pauseTable(store.tables), { host, obey })
-    const log = new FailureLog(host.logger, (error) => store.isTransient(error))
-    const { write, read } = activityTable(store.tables, crypto.randomUUID())
-    this.#activity = new StoredActivity({
+    if (isAlwaysOn) {
+      this.#activity = this.#recordActivity()
+      this.#upkeep = new Upkeep({ store, worker, deadLetters: this.deadLetters, pauses: this.pauses, logger: host.logger })
+    }
+    store.open((tables) => this.#opened(tables))
+  }
+
+  #recordActivity(): StoredActivity {
+    const { tables, isTransient } = this.#store
+    const log = new FailureLog(this.#host.logger, isTransient)
+    const { write, read } = activityTable(tables, crypto.randomUUID())
+    const activity = new StoredActivity({
       write: (minutes) => write(minutes).then(() => log.succeeded()),
       read,
       failed: (error) => log.failed(error),
     })
-    host.observe(this.#activity.recorder)
-    this.#upkeep = new Upkeep({ store, worker, deadLetters: this.deadLetters, pauses: this.pauses, logger: host.logger })
-    store.open((tables) => this.#opened(tables))
+    this.#host.observe(activity.recorder)
+    return activity
+  }
+
+  protected get jobs(): SqlJobs | undefined {
+    return this.#worker?.jobs
+  }
+
+  protected get hasClosed(): boolean {
+    return this.#closing.hasStarted
   }
 
   async #opened(tables: SqlTables): Promise<void> {
@@ -86,8 +114,8 @@ export class SqlInbox implements Inbox {
     }
     // It may have closed meanwhile.
     if (this.#closing.hasStarted) return
-    this.#upkeep.start()
-    this.#activity.start()
+    this.#upkeep?.start()
+    this.#activity?.start()
   }
 
   ready(): Promise<void> {
@@ -108,10 +136,10 @@ export class SqlInbox implements Inbox {
     const changes = effects && withOwed(effects, handlersOf)
     const stored = (isNew: boolean): Acceptance => {
       if (!isNew) return 'duplicate'
-      for (const { dueAt } of changes?.begins ?? []) this.#upkeep.expect(dueAt)
+      for (const { dueAt } of changes?.begins ?? []) this.#upkeep?.expect(dueAt)
       // The event is safe. A server that waits, such as that of Next.js, does not cut its handlers off.
-      const job = options.waitUntil && this.#worker?.jobs.get(accepted.event.key)
-      if (job !== undefined) options.waitUntil?.(job.result())
+      const { key } = accepted.event
+      if (this.#worker?.jobs.get(key) !== undefined) options.waitUntil?.(this.#worker.handled(key))
       return 'accepted'
     }
     const isNew = this.#store.accept({ accepted, owed: handlersOf(accepted.event), changes })
@@ -138,22 +166,21 @@ export class SqlInbox implements Inbox {
   }
 
   activity(since: Date): Promise<readonly ActivityMinute[]> {
-    return this.#activity.since(since)
+    return this.#activity?.since(since) ?? Promise.resolve([])
   }
 
   #heard(signal: Signal): void {
     const [what, id = ''] = signal.split(' ')
     if (what === 'stop') return this.#worker?.stopId(id)
-    this.#upkeep.heard(signal)
+    this.#upkeep?.heard(signal)
     if (what !== 'pause' && what !== 'replay') this.#worker?.wake(signal as Exclude<Signal, `stop ${string}` | 'pause' | 'replay'>)
   }
 
   /** Stops at once: another process has the storage now. */
   #lost(error: Error): void {
-    this.#host.logger.error({ err: error }, 'the inbox has stopped: it has lost its storage')
-    this.#worker?.abandon()
-    this.#activity.stop()
-    void this.#upkeep.stop()
+    this.#worker?.abandon(error.message)
+    this.#activity?.stop()
+    void this.#upkeep?.stop()
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {
@@ -163,13 +190,25 @@ export class SqlInbox implements Inbox {
   async #close(timeoutMs: number): Promise<CloseReport> {
     const left = countdown(timeoutMs)
     await within(left(), this.#store.accepted(), () => {})
-    await this.#worker?.finish(left)
+    const waiting = (await this.#worker?.finish(left)) ?? []
     const last = forLastSteps(left)
-    const unfinished = (await this.#worker?.release(last)) ?? []
-    await within(last(disconnectMs), this.#activity.finish(), () => {}).catch(() => {})
-    const closed = Promise.all([this.#upkeep.stop(), this.#store.close()])
+    const running = (await this.#worker?.release(last)) ?? []
+    const held = [...waiting, ...running]
+    const unfinished = this.#store.unfinished === undefined ? running : [...held, ...this.#left(held)]
+    await within(last(disconnectMs), Promise.resolve(this.#activity?.finish()), () => {}).catch(() => {})
+    const closed = Promise.all([this.#upkeep?.stop(), this.#store.close()])
     await within(last(disconnectMs), closed, () => {}).catch(() => {})
     return { unfinished }
+  }
+
+  /** The events that wait in the storage only. */
+  #left(held: readonly UnfinishedEvent[]): readonly UnfinishedEvent[] {
+    try {
+      return this.#store.unfinished?.(new Set(held.map(({ event }) => event.key))) ?? []
+    } catch (error) {
+      this.#host.logger.warn({ err: error }, 'the inbox could not read which events wait in its storage')
+      return []
+    }
   }
 }
 

@@ -1,12 +1,13 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { EarlierAttempts, JobAttempt } from '../engine/job.ts'
 import type { PublishedHandlers } from '../engine/owed-handlers.ts'
-import type { AcceptedEvent, Expectation, Expectations, TransactionScope } from '../inbox.ts'
+import type { AcceptedEvent, Expectation, Expectations, TransactionScope, UnfinishedEvent } from '../inbox.ts'
 import type { CheckedQuery } from '../operations/event-query.ts'
 import type { EventPage, EventRecord, InboxStats, OpenExpectation } from '../reading.ts'
 import type { Parsing, Replays } from './dead-letters.ts'
 import type { SqlJob } from './job.ts'
 import type { SqlJobs } from './jobs.ts'
+import type { Reason, Signal } from './signal.ts'
 import type { SqlTables } from './tables.ts'
 
 // The port of the SQL inbox. A database is one `EventStore`: the hot steps, written and tuned for it. Every other operation is
@@ -68,6 +69,8 @@ export interface Want {
   readonly withSuspect: boolean
   /** The events this process holds. */
   readonly held: readonly HeldEvent[]
+  /** Memory of those (bytes, about). */
+  readonly heldBytes: number
   /** Media items of which this process wants no more events for now. */
   readonly crowded: readonly string[]
 }
@@ -113,15 +116,6 @@ export type Settled = { readonly job: SqlJob } & (
     }
 )
 
-/**
- * Why a process looks for events. `new`: some were accepted. `due`: older ones are due again. `awaited`: some may wait for
- * handlers that this process has. `timer`: time has passed. `any`: anything may have changed.
- */
-export type Reason = 'new' | 'due' | 'awaited' | 'timer' | 'any'
-
-/** A message between the processes of an inbox. `pause`: pauses have changed. `replay`: unreadable deliveries were marked. */
-export type Signal = Exclude<Reason, 'timer'> | 'pause' | 'replay' | `stop ${string}`
-
 /** What a store tells its inbox. */
 export interface StoreListener {
   /** Another process, or the store itself, has news. */
@@ -130,10 +124,14 @@ export interface StoreListener {
   handOver(event: ClaimedEvent): void
   /** The lease has run out by the clock of this process. It can come back. */
   cutOff(): void
-  /** Another process has taken the storage over for good. */
+  /** Another process has taken the storage over for good, which the store has logged. */
   lost(error: Error): void
   /** Starts (ms since the epoch) of the attempts that have been running for long, by event id. */
   longRunning(): Readonly<Record<string, number>> | undefined
+  /** True if there is no room for another event beside so many unfinished ones: `mostWaiting` wait, or memory is full. */
+  isFull(unfinished: number, mostWaiting: number): boolean
+  /** What this process is doing: the number of running events, the memory of all it holds (bytes, about). */
+  load(): { readonly running: number; readonly bytes: number; readonly isPaused: boolean }
 }
 
 /** The part of a store that several processes share. */
@@ -239,7 +237,12 @@ export interface EventStore extends EventReads {
   /** True if the last call has left nothing, a short time ago: another one isn't worth a statement in an idle database. */
   readonly hasExpired: boolean
 
+  /**
+   * The unfinished events, for the report of an inbox that closes. Absent if other processes go on with them.
+   * @param known keys of those that this process has reported already
+   */
+  unfinished?(known: ReadonlySet<string>): readonly UnfinishedEvent[]
   /** True if an error means that the same step may work soon. */
-  isTransient(error: unknown): boolean
+  readonly isTransient: (error: unknown) => boolean
   close(): MaybePromise<void>
 }

@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type { Signal } from './signal.ts'
 
 /** A value of a statement. */
 export type Value = string | number | null | Uint8Array
@@ -24,7 +25,7 @@ export interface SqlTables {
    * Carries out steps in one transaction, and returns the number of rows that each has changed.
    * @param signal tells the processes of the inbox what has changed, if they do not see it in the storage
    */
-  change(steps: readonly Step[], signal?: string): Promise<readonly number[]>
+  change(steps: readonly Step[], signal?: Signal): Promise<readonly number[]>
 }
 
 /** The tables of a database that answers at once. */

@@ -2,7 +2,8 @@ import type { Logger } from '../../internal/logger.ts'
 import type { StoredPauses } from '../operations/pauses.ts'
 import type { SqlDeadLetters } from './dead-letters.ts'
 import { FailureLog, PeriodicTask } from './periodic-task.ts'
-import type { EventStore, Signal } from './store.ts'
+import type { Signal } from './signal.ts'
+import type { EventStore } from './store.ts'
 import type { SqlWorker } from './worker.ts'
 
 /** Longest delay between two reads of the pauses and of the deadlines (ms), while signals arrive and otherwise. */
@@ -11,6 +12,9 @@ const deadlinesMs = { notified: 60_000, polling: 1_000 }
 
 /** Delay after a failure, and before what a signal has hinted at is looked for (ms). */
 const againMs = 1_000
+
+/** Delay before the first clean-up (ms). */
+const firstExpiryMs = 500
 
 export interface UpkeepOptions {
   readonly store: EventStore
@@ -32,9 +36,12 @@ export class Upkeep {
     const log = () => new FailureLog(logger, (error) => store.isTransient(error))
     // Nothing waits, nothing is expected, and a signal will tell of what comes next.
     const isQuiet = () => worker?.isQuiet === true && this.#isEmpty
+    let isFirst = true
     const expire = async () => {
       await deadLetters.replayMarked()
-      const delayMs = await store.expire()
+      // A start has better things to do than to clean up.
+      const delayMs = isFirst ? firstExpiryMs : await store.expire()
+      isFirst = false
       const hearsMarks = store.isNotified || worker === undefined
       return hearsMarks ? delayMs : Math.min(delayMs, againMs)
     }

@@ -12,7 +12,8 @@ import { SqlJob } from './job.ts'
 import { SqlJobs } from './jobs.ts'
 import { Renewal } from './renewal.ts'
 import { SqlSettling } from './settling.ts'
-import type { EventStore, Reason, StoreListener, Want } from './store.ts'
+import type { Reason } from './signal.ts'
+import type { EventStore, StoreListener, Want } from './store.ts'
 
 export interface SqlWorkerOptions {
   readonly store: EventStore
@@ -43,6 +44,8 @@ export class SqlWorker {
   readonly #engine: PausableEngine<SqlJob>
   readonly #renewal: Renewal | undefined
   #listener: StoreListener | undefined
+  /** Callers that wait for the end of an event, retries included, by key. */
+  readonly #waits = new Map<string, () => void>()
   #claiming: Promise<void> | undefined
   #isAwake = false
   /** False once a claim has found all the events that this process could take. */
@@ -99,12 +102,14 @@ export class SqlWorker {
     return this.#engine.hasPauses
   }
 
-  get isPaused(): boolean {
-    return this.#engine.isPaused
-  }
-
-  get running(): number {
-    return this.#engine.running
+  /** Resolves once this process has handled an event, retries included, or does not hold it any more. */
+  handled(key: string): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waits.set(key, () => {
+        this.#waits.delete(key)
+        resolve()
+      })
+    })
   }
 
   /** Stops the handler that runs for an event. False if none does. */
@@ -134,6 +139,8 @@ export class SqlWorker {
       handOver: (event) => this.#take(new SqlJob(event, this.#store)),
       cutOff: () => this.#isCutOff(),
       longRunning: () => this.jobs.longRunning(leaseMs / 3),
+      load: () => ({ running: this.#engine.running, bytes: this.jobs.bytes, isPaused: this.#engine.isPaused }),
+      isFull: (unfinished, mostWaiting) => this.jobs.isFull(unfinished - this.#engine.running, mostWaiting),
     }
     await this.#store.begin(this.#listener)
     if (this.#state === 'stopped') return
@@ -226,6 +233,7 @@ export class SqlWorker {
       withSuspect: ![...this.jobs].some(({ isSuspect }) => isSuspect),
       crowded: this.#crowded,
       held: this.jobs.held(),
+      heldBytes: this.jobs.bytes,
     }
   }
 
@@ -254,6 +262,7 @@ export class SqlWorker {
     if (this.#state === 'stopped') return
     this.#engine.add(job)
     void job.ended().then((end) => {
+      if (end !== 'retried') this.#waits.get(job.key)?.()
       if (end === 'lost') this.#isUnsure = true
       if (this.#mayClaimAfter(job, end)) this.wake()
     })
@@ -301,9 +310,9 @@ export class SqlWorker {
   }
 
   /** Stops for good, at once: another process has the storage now. */
-  abandon(): void {
+  abandon(reason: string): void {
     this.#stop()
-    this.#engine.giveUp([...this.jobs])
+    this.#engine.giveUp([...this.jobs], reason)
   }
 
   #stop(): void {

@@ -17,6 +17,8 @@ export class SqliteCleanUp {
 
   /** Removes some keys or ends, as part of a transaction. Returns `true` if there may be more. */
   step(): boolean {
+    const now = Date.now()
+    this.#sql.correctDelays.run(now, now, now)
     return this.#removeSlice() || this.#forgetEnds()
   }
 

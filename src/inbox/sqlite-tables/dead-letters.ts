@@ -1,6 +1,4 @@
 import type { Logger } from '../../internal/logger.ts'
-import type { DeadEvent } from '../reading.ts'
-import { writeDeadLetter } from '../sql/dead-letter-row.ts'
 import { dropOldest } from '../sql/dead-letters.ts'
 import type { SyncTables } from '../sql/tables.ts'
 import type { SqliteSql } from './sql.ts'
@@ -16,12 +14,16 @@ export class SqliteDeadLetters {
     this.#hashKey = hashKey
   }
 
-  /** Adds an event, unless it is there, as part of a transaction. */
-  add(row: number, deadEvent: DeadEvent): void {
+  /**
+   * Adds an event, unless it is there, as part of a transaction.
+   * @param letter JSON of the rest of it
+   */
+  add(id: number, key: string, completed: readonly string[], letter: string): void {
     this.#hasGrown = true
+    const text = `{"completed":${JSON.stringify(completed)},"letter":${letter}}`
     const sql =
       'INSERT INTO $dead_letter (hash, event_id, dead_letter) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING'
-    this.#sql.run({ sql, values: [this.#hashKey(deadEvent.key), row, writeDeadLetter(deadEvent)] })
+    this.#sql.run({ sql, values: [this.#hashKey(key), id, text] })
   }
 
   /** `true` if there may be too many. */

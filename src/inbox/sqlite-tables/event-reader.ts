@@ -1,6 +1,6 @@
 import { nextTurn } from '../../internal/timers.ts'
-import { type CheckedQuery, checkQuery, matchesQuery, wrongCursor } from '../operations/event-query.ts'
-import type { EventPage, EventQuery, EventRecord } from '../reading.ts'
+import { type CheckedQuery, matchesQuery, wrongCursor } from '../operations/event-query.ts'
+import type { EventPage, EventRecord } from '../reading.ts'
 import { type RecordRow, toRecord } from './rows.ts'
 import { blockOf, hashMedia, idsPerBlock } from './schema.ts'
 import { prepareReading, rowsPerSlice } from './statements.ts'
@@ -52,10 +52,6 @@ export class SqliteEventReader {
     checkOpen()
     const row = this.#sql.byKey.get(this.#tables.events.hashKey(key)) as RecordRow | undefined
     return row && toRecord(row, current)
-  }
-
-  async list(query?: EventQuery): Promise<EventPage> {
-    return toPage(await this.page(checkQuery(query)))
   }
 
   async page(query: CheckedQuery): Promise<PlacedPage> {

@@ -1,22 +1,22 @@
-import type { Job } from '../engine/job.ts'
+import { Job } from '../engine/job.ts'
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt } from '../reading.ts'
 import { readDeadLetter } from '../sql/dead-letter-row.ts'
-import { SqliteJob, type Transactions } from './job.ts'
+import type { ClaimedEvent } from '../sql/store.ts'
 
 /** An unfinished event as a row of its table. */
 export interface EventRow {
   readonly id: number
   readonly event: string
   readonly received_at: number
+  /** Time of its last retry or replay. */
+  readonly since: number | null
+  /** `null` unless it waits for a retry. */
+  readonly due_at: number | null
   readonly attempts: number
   readonly completed: string
-  readonly due_at: number
-  /** The crashes that it may have caused since its last attempt. */
   readonly crashes: number
-  /** The delay before the next attempt (ms). */
-  readonly delay_ms: number
   readonly trace: string | null
   readonly failed: string | null
 }
@@ -36,51 +36,39 @@ export class UnreadableEvent extends Error {
   }
 }
 
-/** Returns the time since which an event waits, or of its next attempt, in ms since the epoch. */
-export const sinceOf = ({ received_at, due_at }: EventRow): number => Math.max(received_at, due_at)
-
-/**
- * Returns the time until the next attempt at an event, in ms: 0 or less when it is due. `isTooLong`: the row has a later
- * time, because the clock was ahead when the time was recorded.
- */
-export function waitOf(row: EventRow): { readonly dueInMs: number; readonly isTooLong: boolean } {
-  const storedMs = row.due_at - Date.now()
-  const dueInMs = Math.min(storedMs, row.delay_ms)
-  return { dueInMs, isTooLong: dueInMs < storedMs }
-}
-
 /** @throws UnreadableEvent */
-export function toJob(row: EventRow, transactions?: Transactions): SqliteJob {
+export function toClaimed(row: EventRow): ClaimedEvent {
   try {
     const accepted = { event: reviveEvent(JSON.parse(row.event)), receivedAt: new Date(row.received_at) }
-    const withTrace = row.trace === null ? accepted : { ...accepted, trace: JSON.parse(row.trace) }
-    const job = new SqliteJob(withTrace, row.id, transactions, {
+    return {
+      id: row.id,
+      releases: 0,
+      accepted: row.trace === null ? accepted : { ...accepted, trace: JSON.parse(row.trace) },
       attempts: row.attempts,
       completed: JSON.parse(row.completed),
       failedAttempts: row.failed === null ? [] : reviveFailedAttempts(JSON.parse(row.failed)),
       crashes: row.crashes,
-      since: sinceOf(row),
-    })
-    job.textLength = row.event.length
-    return job
+      since: row.since ?? row.received_at,
+      size: row.event.length,
+    }
   } catch (error) {
     throw new UnreadableEvent(row.id, error)
   }
 }
 
 /**
- * Reads an event. Returns `undefined` if the tables have only its key.
- * @param current returns an event of this process, because the tables do not have its state
+ * Reads an event. `undefined`: the tables have only its key.
+ * @param current returns an event that this process holds: the tables do not have its state
  */
 export function toRecord(row: RecordRow, current: (key: string) => EventRecord | undefined): EventRecord | undefined {
   if (row.handled) return readHandled(row.handled)
   if (row.dead_letter) return deadRecord(readDeadLetter({ dead_letter: row.dead_letter, body: null }) as DeadEvent)
   if (!row.event) return undefined
-  const job = toJob(row as EventRow)
-  const { dueInMs } = waitOf(row as EventRow)
-  if (dueInMs > 0) {
+  const { accepted, attempts, ...earlier } = toClaimed(row as EventRow)
+  const job = new Job(accepted, { attempts, ...earlier })
+  if ((row.due_at ?? 0) > Date.now()) {
     job.state = 'retrying'
-    job.since = Date.now() + dueInMs
+    job.since = row.due_at as number
   }
   return current(job.key) ?? job.record()
 }

@@ -17,7 +17,9 @@ export const blockOf = (id: number): number => Math.floor(id / idsPerBlock)
 // Keys outlive their events, so they have a table of their own, as hashes, and the table of events stays small. Handled
 // events have a table that grows only at its end: an outcome in the row of the key would move its neighbours. A trigger
 // removes a handled event, for half the price of a second statement from outside. `id` is the order of acceptance, in all
-// tables. `watch` is a hash of a rule and a media item.
+// tables. `due_at` is null unless the event waits for a retry; `delayed_at`, the time at which it was set, lies ahead if the clock
+// was ahead then. `since` is the time of the last retry. `owner.running` lists the events that may be running, while that is
+// recorded: see claims.ts. `watch` is a hash of a rule and a media item.
 const schema = `
   CREATE TABLE IF NOT EXISTS inbox_key (
     id INTEGER PRIMARY KEY,
@@ -30,14 +32,18 @@ const schema = `
     id INTEGER PRIMARY KEY,
     event TEXT NOT NULL,
     received_at INTEGER NOT NULL,
+    since INTEGER,
+    due_at INTEGER,
+    delayed_at INTEGER,
     attempts INTEGER NOT NULL DEFAULT 0,
     completed TEXT NOT NULL DEFAULT '[]',
-    due_at INTEGER NOT NULL DEFAULT 0,
     crashes INTEGER NOT NULL DEFAULT 0,
-    delay_ms INTEGER NOT NULL DEFAULT 0,
     trace TEXT,
     failed TEXT
   );
+  CREATE INDEX IF NOT EXISTS inbox_event_due ON inbox_event (due_at, id) WHERE due_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS inbox_event_delayed ON inbox_event (delayed_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX IF NOT EXISTS inbox_event_suspect ON inbox_event (crashes, id) WHERE crashes > 0;
   CREATE TABLE IF NOT EXISTS inbox_owner (
     token TEXT NOT NULL,
     pid INTEGER NOT NULL,
@@ -58,7 +64,6 @@ const schema = `
   CREATE TRIGGER IF NOT EXISTS inbox_handled_key AFTER DELETE ON inbox_key BEGIN
     DELETE FROM inbox_handled WHERE id = old.id;
   END;
-  CREATE TABLE IF NOT EXISTS inbox_retry (id INTEGER PRIMARY KEY);
   CREATE TABLE IF NOT EXISTS inbox_activity (
     minute INTEGER,
     process TEXT,

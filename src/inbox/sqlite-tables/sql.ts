@@ -1,3 +1,5 @@
+import type { Signal } from '../sql/signal.ts'
+
 import type { Step, SyncTables, Value } from '../sql/tables.ts'
 import type { SqliteDatabase, SqliteStatement } from './database.ts'
 
@@ -48,15 +50,21 @@ export interface TablesOptions {
   readonly checkOpen: () => void
   /** Carries out a write in a transaction. */
   readonly commit: <T>(write: () => T) => Promise<T>
+  /** Called with the signal of a change, once it is committed. Others see it in the file. */
+  readonly changed?: (signal: Signal) => void
 }
 
 /** The tables of an inbox, over its statements. */
-export const tablesOver = (sql: SqliteSql, { hashKey, checkOpen, commit }: TablesOptions): SyncTables => ({
+export const tablesOver = (sql: SqliteSql, { hashKey, checkOpen, commit, changed }: TablesOptions): SyncTables => ({
   hashKey,
   hex: (column) => `hex(${column})`,
   read(text, values) {
     checkOpen()
     return sql.read(text, values)
   },
-  change: (steps) => commit(() => steps.map((step) => sql.run(step))),
+  async change(steps, signal) {
+    const rows = await commit(() => steps.map((step) => sql.run(step)))
+    if (signal !== undefined) changed?.(signal)
+    return rows
+  },
 })

@@ -30,29 +30,50 @@ export function insertOf(what: keyof typeof inserts, rows = 1): string {
 }
 
 export const prepareEvents = (database: SqliteDatabase) => ({
-  rowOf: database.prepare('SELECT id FROM inbox_key WHERE hash = ?'),
+  idOf: database.prepare('SELECT id FROM inbox_key WHERE hash = ?'),
   remember: database.prepare(insertOf('key')),
   insert: database.prepare(insertOf('event')),
   handled: database.prepare(insertOf('handled')),
   remove: database.prepare('DELETE FROM inbox_event WHERE id = ?'),
-  postpone: database.prepare(
-    `UPDATE inbox_event SET attempts = ?, completed = ?, failed = ?, due_at = ?, delay_ms = ?, crashes = 0
+  delay: database.prepare(
+    `UPDATE inbox_event SET due_at = ?, delayed_at = ?, attempts = attempts + ?, completed = ?,
+       failed = coalesce(?, failed), crashes = crashes * ?
      WHERE id = ?`,
   ),
-  bringForward: database.prepare('UPDATE inbox_event SET due_at = ? + delay_ms WHERE due_at > ? + delay_ms AND id = ?'),
-  waitFrom: database.prepare('UPDATE inbox_event SET due_at = ?, delay_ms = 0 WHERE id = ?'),
-  makeDue: database.prepare('UPDATE inbox_event SET due_at = ?, delay_ms = 0 WHERE id = ? AND due_at > ?'),
+  replayed: database.prepare('UPDATE inbox_event SET due_at = ?, delayed_at = ? WHERE id = ?'),
+  makeDue: database.prepare(
+    `UPDATE inbox_event SET due_at = ?, delayed_at = ?
+     WHERE id = (SELECT id FROM inbox_key WHERE hash = ?) AND due_at > ?`,
+  ),
   complete: database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?'),
   completed: database.prepare('SELECT completed FROM inbox_event WHERE id = ?'),
+})
+
+export const prepareClaims = (database: SqliteDatabase) => ({
+  waiting: database.prepare('SELECT * FROM inbox_event WHERE id > ? AND due_at IS NULL ORDER BY id LIMIT ?'),
+  waitingIds: database.prepare('SELECT id FROM inbox_event WHERE id > ? AND due_at IS NULL ORDER BY id LIMIT ?'),
+  get: database.prepare('SELECT * FROM inbox_event WHERE id = ?'),
+  due: database.prepare('SELECT * FROM inbox_event WHERE due_at <= ? ORDER BY due_at, id LIMIT ?'),
+  take: database.prepare('UPDATE inbox_event SET since = due_at, due_at = NULL, delayed_at = NULL WHERE id = ?'),
+  nextDue: database.prepare('SELECT min(due_at) AS next FROM inbox_event WHERE due_at IS NOT NULL'),
+  lastWaiting: database.prepare('SELECT max(id) AS last FROM inbox_event WHERE due_at IS NULL'),
+  hasInherited: database.prepare('SELECT 1 FROM inbox_event WHERE id <= ? AND due_at IS NULL LIMIT 1'),
+  withMedia: database.prepare(
+    `SELECT id, media, crashes FROM inbox_event e JOIN inbox_key k USING (id)
+     WHERE id > ? AND due_at IS NULL ORDER BY id LIMIT ?`,
+  ),
+  suspects: database.prepare(
+    `SELECT id, media FROM inbox_event e JOIN inbox_key k USING (id)
+     WHERE crashes > 0 AND due_at IS NULL ORDER BY crashes, id`,
+  ),
+  ids: database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?'),
+  retries: database.prepare(
+    'SELECT count(*) AS retrying, min(due_at) AS next FROM inbox_event WHERE due_at > ?',
+  ),
   counts: database.prepare(
     `SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying,
-       min(CASE WHEN due_at <= ? THEN max(received_at, due_at) END) AS oldest FROM inbox_event`,
+       min(CASE WHEN due_at > ? THEN NULL ELSE coalesce(due_at, since, received_at) END) AS oldest FROM inbox_event`,
   ),
-  askRetry: database.prepare('INSERT INTO inbox_retry (id) VALUES (?) ON CONFLICT DO NOTHING'),
-  askedRetries: database.prepare('SELECT id FROM inbox_retry'),
-  forgetRetry: database.prepare('DELETE FROM inbox_retry WHERE id = ?'),
-  ids: database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?'),
-  get: database.prepare('SELECT * FROM inbox_event WHERE id = ?'),
 })
 
 export const prepareExpectations = (database: SqliteDatabase) => ({
@@ -72,7 +93,7 @@ export const prepareExpectations = (database: SqliteDatabase) => ({
   count: database.prepare('SELECT count(*) AS expected FROM inbox_expectation'),
 })
 
-const ofEvent = 'e.event, e.received_at, e.attempts, e.completed, e.due_at, e.delay_ms, e.crashes, e.trace, e.failed'
+const ofEvent = 'e.event, e.received_at, e.since, e.attempts, e.completed, e.due_at, e.crashes, e.trace, e.failed'
 
 /** Reads all the data of an event by its key. */
 const ofKey = `SELECT k.id, h.record AS handled, ${ofEvent}, d.dead_letter FROM inbox_key k
@@ -104,17 +125,23 @@ export const prepareOwner = (database: SqliteDatabase) => ({
   remove: database.prepare('DELETE FROM inbox_owner WHERE token = ?'),
   owns: database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?'),
   record: database.prepare('UPDATE inbox_owner SET running = ? WHERE token = ?'),
+  // The first crash of an event came before what runs was recorded.
   countCrash: database.prepare(
-    `UPDATE inbox_event SET crashes = crashes + 1
+    `UPDATE inbox_event SET crashes = CASE crashes WHEN 0 THEN 2 ELSE crashes + 1 END
      WHERE id IN (SELECT value FROM inbox_owner, json_each(running))`,
   ),
-  hasDue: database.prepare('SELECT 1 FROM inbox_event WHERE due_at <= ? LIMIT 1'),
+  hasWork: database.prepare('SELECT 1 FROM inbox_event WHERE due_at IS NULL OR due_at <= ? LIMIT 1'),
 })
 
 /** The end of a handled event in its record, in ms since the epoch. A damaged record has none, and expires with its key. */
 const endedAt = "CASE WHEN json_valid(record) THEN json_extract(record, '$[3]') + json_extract(record, '$[4]') END"
 
 export const prepareCleanUp = (database: SqliteDatabase) => ({
+  // A clock that was ahead when an event was delayed would delay it for as long.
+  correctDelays: database.prepare(
+    `UPDATE inbox_event SET due_at = ? + due_at - delayed_at, delayed_at = ?
+     WHERE due_at IS NOT NULL AND delayed_at > ?`,
+  ),
   lastOfSlice: database.prepare(
     `SELECT id, accepted_at FROM inbox_key WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${keysPerCleanUp - 1}`,
   ),

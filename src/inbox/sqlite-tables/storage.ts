@@ -1,4 +1,5 @@
 import { type Rules, wholeNumber } from '../../check-options.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { SqliteDatabase } from './database.ts'
 import { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteEvents } from './events.ts'
@@ -27,10 +28,6 @@ export const limitsOf = ({
   ttlMs = 86_400_000,
 }: Partial<InboxLimits>): InboxLimits => ({ concurrency, maxWaiting, maxDeadLetters, ttlMs })
 
-/** The number of overdue events that may join those that wait. Deliveries have the rest of the room. */
-export const roomForOverdue = ({ maxWaiting }: InboxLimits, waiting: number): number =>
-  Math.ceil(maxWaiting / 2) - waiting
-
 /** The tables of an inbox. */
 export interface SqliteTables {
   readonly database: SqliteDatabase
@@ -45,19 +42,23 @@ export function tablesOf<Events extends SqliteEvents>(database: SqliteDatabase, 
 }
 
 interface WriteOptions {
-  /** `true` if it runs code of a handler. */
+  /** True if it runs code of a handler. */
   readonly isHandlers?: boolean
-  /** `true` if it need not be on disk soon: no acknowledgement waits for it. */
+  /** True if it need not be on disk soon: no acknowledgement waits for it. */
   readonly canWait?: boolean
 }
 
 export interface Commits {
   /**
    * Resolves with the result of `write` once it is on disk. Rejects if it was undone.
-   * @param write changes the database. It can run more than once. Every run except the last is undone. Only a handler's
-   * write may throw its own errors: another error would also undo the other writes
+   * @param write changes the database. May run more than once; every run except the last is undone. Only a handler's write may
+   * throw its own errors: another error would also undo the other writes
    */
   add<T>(write: () => T, options?: WriteOptions): Promise<T>
-  /** Returns `false` if the inbox has lost its storage, and reports that. It is cheap enough for every attempt. */
+  /** Stores an event, and returns its id once it is on disk. `undefined`: its key is known. */
+  accept(written: Parameters<SqliteEvents['accept']>[0]): MaybePromise<number | undefined>
+  /** Number of writes that wait for the next commit. */
+  readonly late: number
+  /** False if the inbox has lost its storage, which it reports. Cheap enough for every attempt. */
   isOwner(): boolean
 }

@@ -1,7 +1,6 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { TransactionScope } from '../inbox.ts'
 import type { SqliteEvents } from './events.ts'
-import type { SqliteJob } from './job.ts'
 import type { LentClient } from './lent-client.ts'
 
 /** `never` for a promise, so that an asynchronous function does not compile. */
@@ -19,18 +18,18 @@ export class RecordedRuns {
 
   /** Records that a handler has completed and runs its function, as part of a transaction. If it throws, undo both. */
   run<Result>(
-    { row }: SqliteJob,
+    id: number,
     { handler, signal }: TransactionScope,
     run: (client: never) => MaybePromise<Result>,
   ): Result {
     signal.throwIfAborted()
-    this.#events.completeOnce(row, handler)
-    const result = this.#lent.lend(() => this.isRecorded(row, handler), run)
+    this.#events.completeOnce(id, handler)
+    const result = this.#lent.lend(() => this.isRecorded(id, handler), run)
     signal.throwIfAborted()
     return result as Result
   }
 
-  isRecorded(row: number, handler: string): boolean {
-    return this.#events.completed(row)?.includes(handler) === true
+  isRecorded(id: number, handler: string): boolean {
+    return this.#events.completed(id)?.includes(handler) === true
   }
 }

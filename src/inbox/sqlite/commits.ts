@@ -1,6 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import type { Timer } from '../../internal/timers.ts'
 import { inTransaction, isBusy, isSnapshotLock } from '../sqlite-tables/database.ts'
+import type { WrittenEvent } from '../sqlite-tables/events.ts'
 import type { Commits } from '../sqlite-tables/storage.ts'
 import type { OwnedFile } from './file.ts'
 
@@ -75,6 +76,12 @@ export class GroupCommit implements Commits {
       if (canWait) this.#scheduleLate()
       else this.#schedule()
     })
+  }
+
+  /** Stores an event at the end of the next transaction, together with the others. */
+  async accept(written: WrittenEvent): Promise<number | undefined> {
+    await this.add(() => this.#file.events.acceptLater(written))
+    return written.id
   }
 
   #scheduleLate(): void {

@@ -49,7 +49,7 @@ export class SqliteEventBatch extends SqliteEvents {
 
   /** Stores an event at the end of the transaction. */
   acceptLater(written: WrittenEvent): void {
-    written.row = undefined
+    written.id = undefined
     this.#accepting.push(written)
   }
 
@@ -75,12 +75,12 @@ export class SqliteEventBatch extends SqliteEvents {
         // The new rows are the last ones, in the order of the events.
         const before = Number(lastInsertRowid) - Number(changes)
         if (Number(changes) === events.length)
-          for (const [index, event] of events.entries()) event.row = before + index + 1
+          for (const [index, event] of events.entries()) event.id = before + index + 1
         else if (Number(changes) > 0) this.#findNew(events, before)
-        for (const event of events) if (event.row !== undefined) accepted.push(event)
+        for (const event of events) if (event.id !== undefined) accepted.push(event)
       },
     )
-    this.#insert(accepted, ({ row, event, receivedAt, trace }) => [row, event, receivedAt, trace])
+    this.#insert(accepted, ({ id, event, receivedAt, trace }) => [id, event, receivedAt, trace])
     for (const { effects } of accepted) if (effects !== undefined) this.expectations.take(effects)
   }
 
@@ -88,10 +88,10 @@ export class SqliteEventBatch extends SqliteEvents {
   #findNew(events: readonly WrittenEvent[], before: number): void {
     const taken = new Set<number>()
     for (const event of events) {
-      const id = this.rowOfHash(event.keyHash) as number
+      const id = this.idOfHash(event.keyHash) as number
       if (id <= before || taken.has(id)) continue
       taken.add(id)
-      event.row = id
+      event.id = id
     }
   }
 }

@@ -1,12 +1,14 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
 import type { EventRecord, InboxEvents, InboxStats, InspectedInbox, OpenExpectation } from '../reading.ts'
+import { checkQuery } from '../operations/event-query.ts'
 import { countDeadLetters } from '../sql/dead-letters.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
 import { inTransaction } from '../sqlite-tables/database.ts'
-import { SqliteEventReader } from '../sqlite-tables/event-reader.ts'
+import { SqliteEventReader, toPage } from '../sqlite-tables/event-reader.ts'
 import { putBack } from '../sqlite-tables/replay.ts'
 import { tablesOver } from '../sqlite-tables/sql.ts'
+import { prepareClaims } from '../sqlite-tables/statements.ts'
 import { openFile } from './file.ts'
 
 /**
@@ -54,17 +56,23 @@ export function openInboxFile(path: string): InboxFile {
     return inTransaction(database, write)
   }
   const tables = tablesOver(file.sql, { hashKey: events.hashKey, checkOpen, commit: async (write) => commit(write) })
+  const { counts } = prepareClaims(database)
+  const unfinished = () => {
+    const row = counts.get(Date.now(), Date.now()) as { unfinished: number; retrying: number; oldest: number | null }
+    const { retrying, oldest } = row
+    return { waiting: row.unfinished - retrying, retrying, ...(oldest !== null && { oldestWaitingAt: new Date(oldest) }) }
+  }
   const reader = new SqliteEventReader(file, { current: () => undefined, checkOpen })
   const own: Pick<InboxFile, 'stats' | 'events' | 'expected' | 'close'> = {
     stats() {
       checkOpen()
-      return { ...events.counts(), running: 0, deadLetters: countDeadLetters(tables), ...events.expectations.counts() }
+      return { ...unfinished(), running: 0, deadLetters: countDeadLetters(tables), ...events.expectations.counts() }
     },
     events: {
       states: ['waiting', 'retrying', 'dead', 'handled'],
-      list: (query) => reader.list(query),
+      list: async (query) => toPage(await reader.page(checkQuery(query))),
       get: (key) => reader.get(key),
-      retryNow: (key) => commit(() => events.askRetry(key)),
+      retryNow: (key) => commit(() => events.makeDue(key)),
     },
     expected(limit) {
       checkOpen()

@@ -2,6 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { JobAttempt } from '../engine/job.ts'
 import type { Attempt, TransactionScope } from '../inbox.ts'
+import type { SqlJob } from '../sql/job.ts'
 import {
   inSavepoint,
   isConstraint,
@@ -9,7 +10,6 @@ import {
   type Outcome,
   type SqliteDatabase,
 } from '../sqlite-tables/database.ts'
-import type { SqliteJob, Transactions } from '../sqlite-tables/job.ts'
 import { LentClient } from '../sqlite-tables/lent-client.ts'
 import { RecordedRuns, type Synchronous } from '../sqlite-tables/transactions.ts'
 import type { GroupCommit } from './commits.ts'
@@ -42,7 +42,7 @@ const pauseMs = 1_000
  * The transactions of handlers. Each is a savepoint in a group commit, so that an error undoes its own writes and no
  * others.
  */
-export class SqliteTransactions implements Transactions {
+export class SqliteTransactions {
   readonly #commits: GroupCommit
   readonly #database: SqliteDatabase
   readonly #runs: RecordedRuns
@@ -54,17 +54,17 @@ export class SqliteTransactions implements Transactions {
   }
 
   async run<Result>(
-    attempt: JobAttempt<SqliteJob>,
+    attempt: JobAttempt<SqlJob>,
     scope: TransactionScope,
     run: (database: never) => MaybePromise<Result>,
   ): Promise<Result> {
-    const { job } = attempt
+    const id = attempt.job.id as number
     let outcome: Outcome<Result> | undefined
     const write = () => {
       // A commit that succeeded can be tried again, if its answer was an error.
-      if (outcome !== undefined && this.#runs.isRecorded(job.row, scope.handler)) return
+      if (outcome !== undefined && this.#runs.isRecorded(id, scope.handler)) return
       outcome = undefined
-      outcome = inSavepoint(this.#database, () => this.#runs.run(job, scope, run))
+      outcome = inSavepoint(this.#database, () => this.#runs.run(id, scope, run))
     }
     try {
       await this.#commits.add(write, { isHandlers: true })
@@ -76,10 +76,10 @@ export class SqliteTransactions implements Transactions {
   }
 
   /** Returns `true` if the record is in the file. While the file cannot be read, it waits. */
-  async #isRecorded(attempt: JobAttempt<SqliteJob>, handler: string): Promise<boolean> {
+  async #isRecorded(attempt: JobAttempt<SqlJob>, handler: string): Promise<boolean> {
     while (!attempt.aborted) {
       try {
-        return this.#runs.isRecorded(attempt.job.row, handler)
+        return this.#runs.isRecorded(attempt.job.id as number, handler)
       } catch {
         await new Promise((resolve) => setTimeout(resolve, pauseMs))
       }

@@ -1,0 +1,224 @@
+import type { Logger } from '../../internal/logger.ts'
+import { sleep } from '../../internal/timers.ts'
+import type { Claimed, ClaimedEvent, Want } from '../sql/store.ts'
+import type { OwnerRow } from './owner-row.ts'
+import { type EventRow, toClaimed, UnreadableEvent } from './rows.ts'
+import { hashMedia } from './schema.ts'
+import { prepareClaims } from './statements.ts'
+import type { Commits, SqliteTables } from './storage.ts'
+
+// One process at a time claims here, so a claim writes nothing: it reads on behind the last event that it has read. Two cases
+// differ:
+//
+//   Retries that are due. Claiming one clears its due time, so that the process after a crash finds it among the waiting ones.
+//
+//   Recovering. After a crash, `owner.running` lists the events that this process holds, written before they start, so that the
+//   next process knows which ones to suspect (see sql/store.ts). Before that first crash there is no list: it would take a write
+//   for each event. So the first crash of an event is counted with the second. Recovering ends when no event that the crashed
+//   process left is waiting or held.
+//
+// A crash that comes before anything has started, as in a process that cannot boot, must count for no event. So a recovering
+// process first waits for `holdMs`.
+
+/** Events that a claim reads in one turn of the event loop: about a millisecond of work. */
+export const eventsPerTurn = 50
+
+/** Rows whose ids alone are read in one turn. */
+const idsPerTurn = 2_000
+
+export interface SqliteClaimsOptions {
+  readonly tables: SqliteTables
+  readonly commits: Commits
+  readonly owner: Pick<OwnerRow, 'isRecovering' | 'holdMs' | 'recordRunning' | 'recovered'>
+  readonly logger: Logger
+  /** Memory that held events may take beyond which no more are claimed (bytes, about). */
+  readonly mostBytes: number
+}
+
+/** The claims of the process that has opened the tables. */
+export class SqliteClaims {
+  readonly #options: SqliteClaimsOptions
+  readonly #sql: ReturnType<typeof prepareClaims>
+  readonly #canStart: Promise<void>
+  /** Ids of events that can't be parsed, once they were reported. */
+  readonly #unreadable = new Set<number>()
+  /** The last id that was read, and the highest one that was ever claimed or handed over. */
+  #position = 0
+  #highest = 0
+  /** True once a claim has read up to the newest event: the next one to be stored can be handed over. */
+  #isAtEnd = false
+  /** Set while this process recovers: the last event that the crashed process left. */
+  #inheritedUpTo: number | undefined
+  /** The events on the list of this process, while it recovers. */
+  #running = new Set<number>()
+
+  constructor(options: SqliteClaimsOptions) {
+    const { tables, owner } = options
+    this.#options = options
+    this.#sql = prepareClaims(tables.database)
+    this.#canStart = owner.isRecovering ? sleep(owner.holdMs) : Promise.resolve()
+    if (owner.isRecovering) this.#inheritedUpTo = (this.#sql.lastWaiting.get() as { last: number | null }).last ?? 0
+  }
+
+  /** Number of unreadable events that were reported. */
+  get unreadable(): number {
+    return this.#unreadable.size
+  }
+
+  /** The first event behind those that were read. */
+  firstLeft(): EventRow | undefined {
+    return this.#isAtEnd ? undefined : (this.#sql.waiting.all(this.#position, 1) as EventRow[])[0]
+  }
+
+  /** Reads from the first event on: some that this process does not hold may be behind the position. */
+  startOver(): void {
+    this.#position = 0
+    this.#isAtEnd = false
+  }
+
+  /** Events were stored that were not handed over. */
+  stored(): void {
+    this.#isAtEnd = false
+  }
+
+  /** Takes an event that was just stored. False: a claim has read it, or has to read others first. */
+  handOver(id: number): boolean {
+    if (!this.#isAtEnd || id <= this.#position) return false
+    this.#position = id
+    this.#highest = id
+    return true
+  }
+
+  /** An attempt has ended, and its event waits again. Part of the transaction that records that. */
+  ended(id: number): void {
+    if (this.#inheritedUpTo !== undefined && this.#running.delete(id)) this.#record()
+  }
+
+  #record(): void {
+    this.#options.owner.recordRunning([...this.#running])
+  }
+
+  async claim(ask: () => Want): Promise<Claimed> {
+    await this.#canStart
+    if (this.#inheritedUpTo !== undefined && !this.#hasRecovered(this.#inheritedUpTo)) return this.#recover(ask)
+    const due = await this.#claimDue(ask().limit)
+    const want = ask()
+    const waiting = want.heldBytes < this.#options.mostBytes ? this.#read(want) : []
+    return {
+      events: [...due, ...waiting],
+      hasMore: !this.#isAtEnd && want.heldBytes < this.#options.mostBytes,
+      nextInMs: this.#nextDueInMs(),
+    }
+  }
+
+  #nextDueInMs(): number {
+    const { next } = this.#sql.nextDue.get() as { next: number | null }
+    return next === null ? Number.POSITIVE_INFINITY : Math.max(0, next - Date.now())
+  }
+
+  /** Claims retries that are due, in one commit. */
+  async #claimDue(limit: number): Promise<ClaimedEvent[]> {
+    const most = Math.min(limit, eventsPerTurn)
+    const read = () => this.#sql.due.all(Date.now(), most) as EventRow[]
+    if (read().length === 0) return []
+    const rows = await this.#options.commits.add(() => {
+      const due = read()
+      for (const { id } of due) this.#sql.take.run(id)
+      return due
+    })
+    return this.#toClaimed(rows.map((row) => ({ ...row, since: row.due_at, due_at: null })))
+  }
+
+  /** Reads on behind the position. */
+  #read(want: Want): ClaimedEvent[] {
+    if (this.#position < this.#highest) return this.#readAgain(want)
+    const most = Math.min(want.limit, eventsPerTurn)
+    const rows = this.#sql.waiting.all(this.#position, most) as EventRow[]
+    this.#position = rows.at(-1)?.id ?? this.#position
+    this.#isAtEnd = rows.length < most
+    return this.#toClaimed(rows)
+  }
+
+  /** Reads events that were read before, except those this process holds. */
+  #readAgain({ held, limit }: Want): ClaimedEvent[] {
+    const holds = new Set(held.map(({ id }) => id))
+    const most = Math.min(limit, eventsPerTurn)
+    const ids = (this.#sql.waitingIds.all(this.#position, idsPerTurn) as { id: number }[]).map(({ id }) => id)
+    const missing = ids.filter((id) => !holds.has(id)).slice(0, most)
+    const isCut = missing.length === most
+    this.#position = (isCut ? missing.at(-1) : ids.at(-1)) ?? this.#highest
+    this.#isAtEnd = !isCut && ids.length < idsPerTurn
+    return this.#toClaimed(missing.map((id) => this.#sql.get.get(id) as EventRow))
+  }
+
+  #toClaimed(rows: readonly EventRow[]): ClaimedEvent[] {
+    return rows.flatMap((row) => {
+      this.#highest = Math.max(this.#highest, row.id)
+      try {
+        return [toClaimed(row)]
+      } catch (error) {
+        if (!(error instanceof UnreadableEvent)) throw error
+        if (!this.#unreadable.has(row.id))
+          this.#options.logger.error(
+            { row: row.id, err: error },
+            'an event of the inbox cannot be read, and stays in its storage',
+          )
+        this.#unreadable.add(row.id)
+        return []
+      }
+    })
+  }
+
+  #hasRecovered(inheritedUpTo: number): boolean {
+    if (this.#sql.hasInherited.get(inheritedUpTo)) return false
+    this.#inheritedUpTo = undefined
+    this.startOver()
+    const { commits, owner } = this.#options
+    // Without this record the next process recovers, which does no harm.
+    commits.add(() => owner.recovered()).catch(() => {})
+    return true
+  }
+
+  /** Claims while this process recovers. Also reads every event of the media items in front: rare, so simple. */
+  async #recover(ask: () => Want): Promise<Claimed> {
+    const { commits, logger } = this.#options
+    const due = await this.#claimDue(ask().limit)
+    const want = ask()
+    const found = this.#findRecovering(want)
+    const events = [...due, ...this.#toClaimed(found.map((id) => this.#sql.get.get(id) as EventRow))]
+    this.#running = new Set([...want.held, ...events].map(({ id }) => Number(id)))
+    if (events.length > 0)
+      await commits.add(() => this.#record()).catch((error) => {
+        logger.error({ err: error }, 'the inbox could not record which events start')
+      })
+    return { events, hasMore: found.length >= want.limit, nextInMs: this.#nextDueInMs() }
+  }
+
+  /** Ids of healthy events that are not behind an unclaimed suspect of their media item, and of one suspect if it is wanted. */
+  #findRecovering({ limit, withSuspect, held, crowded }: Want): number[] {
+    const holds = new Set(held.map(({ id }) => id))
+    const isFull = new Set(crowded.map(hashMedia))
+    /** The first event that is left out, by media item: the later ones must not overtake it. */
+    const left = new Map<number, number>()
+    const found: number[] = []
+    for (const { id, media, crashes } of this.#rowsWithMedia()) {
+      if (holds.has(id) || this.#unreadable.has(id)) continue
+      if (crashes === 0 && !isFull.has(media) && !left.has(media)) found.push(id)
+      else if (!left.has(media)) left.set(media, id)
+      if (found.length >= limit) break
+    }
+    if (!withSuspect) return found
+    const suspects = this.#sql.suspects.all() as { id: number; media: number }[]
+    const next = suspects.find(({ id, media }) => !holds.has(id) && !isFull.has(media) && left.get(media) === id)
+    return next === undefined ? found : [...found, next.id]
+  }
+
+  *#rowsWithMedia(): Iterable<{ readonly id: number; readonly media: number; readonly crashes: number }> {
+    for (let after = 0, length = idsPerTurn; length === idsPerTurn; ) {
+      const rows = this.#sql.withMedia.all(after, idsPerTurn) as { id: number; media: number; crashes: number }[]
+      yield* rows
+      after = rows.at(-1)?.id ?? after
+      length = rows.length
+    }
+  }
+}

@@ -1,0 +1,357 @@
+import { WebhookError } from '../../errors.ts'
+import { isPromise, type MaybePromise, measure } from '../../internal/maybe-promise.ts'
+import { nextTurn } from '../../internal/timers.ts'
+import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
+import type { CheckedQuery } from '../operations/event-query.ts'
+import type { EventPage, EventRecord, InboxStats, OpenExpectation } from '../reading.ts'
+import { countDeadLetters, type Parsing, type Replays } from '../sql/dead-letters.ts'
+import type { Reason } from '../sql/signal.ts'
+import type { Claimed, EventStore, HeldEvent, NewEvent, OwnJobs, Settled, StoreListener, Want } from '../sql/store.ts'
+import type { SyncTables } from '../sql/tables.ts'
+import { eventsPerTurn, SqliteClaims } from './claims.ts'
+import { SqliteCleanUp } from './clean-up.ts'
+import { isBusy } from './database.ts'
+import { type PlacedPage, SqliteEventReader, toPage } from './event-reader.ts'
+import type { WrittenEvent } from './events.ts'
+import type { OwnerRow } from './owner-row.ts'
+import { putBack, replaceIn } from './replay.ts'
+import { type EventRow, toClaimed, writeHandled } from './rows.ts'
+import { tablesOver } from './sql.ts'
+import { prepareClaims } from './statements.ts'
+import type { Commits, InboxLimits, SqliteTables } from './storage.ts'
+
+export interface SqliteStoreOptions {
+  readonly storage: SqliteTables
+  readonly commits: Commits
+  readonly owner: OwnerRow
+  readonly transact: EventStore['transact']
+  readonly limits: InboxLimits
+  readonly host: InboxHost
+  /** The name of this process, for operators. Absent if it has none. */
+  readonly process?: string
+  /** Memory that held events may take beyond which no more are claimed (bytes, about). */
+  readonly mostBytes: number
+}
+
+/** Delays before the next clean-up (ms): usually, and while there is much to clean up. */
+const cleanUpMs = { usual: 500, busy: 20 }
+
+/** Rows that are counted in one turn when the tables are opened: one or two milliseconds. */
+const rowsPerTurn = 2_000
+
+/** Delay before the next look at what is overdue, while there is no room for it (ms). */
+const fullMs = 1_000
+
+/** SQLite's tables, which one process at a time opens: a file, or the storage of a Durable Object. */
+export class SqliteStore implements EventStore {
+  readonly replays: Replays
+  readonly replace: Parsing['replace']
+  readonly tables: SyncTables
+  readonly claimSize = 256
+  readonly readAhead = 1_000
+  readonly maxUnrecorded = 64
+  readonly isNotified = true
+  readonly isQuiet = false
+  readonly hasExpired = false
+  readonly pollMs: number = 60_000
+  readonly isTransient = isBusy
+  protected readonly options: SqliteStoreOptions
+  protected listener: StoreListener | undefined
+  readonly #claims: SqliteClaims
+  readonly #cleanUp: SqliteCleanUp
+  readonly #reader: SqliteEventReader
+  readonly #sql: ReturnType<typeof prepareClaims>
+  /** Rows of unfinished events, as far as they are counted, and events on their way to the disk. */
+  #unfinished = 0
+  #pending = 0
+  #counting: Promise<void> | undefined
+  #current: OwnJobs | undefined
+  #isClosed = false
+
+  constructor(options: SqliteStoreOptions) {
+    const { storage, commits, owner, limits, host, mostBytes } = options
+    this.options = options
+    this.tables = tablesOver(storage.sql, {
+      hashKey: storage.events.hashKey,
+      checkOpen: () => this.#checkOpen(),
+      commit: (write) => commits.add(write),
+      changed: (signal) => this.listener?.heard(signal),
+    })
+    this.#claims = new SqliteClaims({ tables: storage, commits, owner, logger: host.logger, mostBytes })
+    this.#cleanUp = new SqliteCleanUp(storage.database, limits.ttlMs)
+    this.#sql = prepareClaims(storage.database)
+    this.#reader = new SqliteEventReader(storage, {
+      current: (key) => this.#recordOf(key),
+      checkOpen: () => this.#checkOpen(),
+    })
+    this.replays = {
+      putBack,
+      // So that a replay in another process takes its turns beside this one's.
+      largestCommit: 1,
+      check: () => {
+        if (this.#isFull()) throw new WebhookError('overloaded', 'too many events are waiting')
+      },
+      replayed: () => {
+        this.#stored()
+        this.listener?.heard('due')
+      },
+    }
+    this.replace = replaceIn(storage, commits, host)
+  }
+
+  open(opened: (tables: SyncTables) => Promise<void>): void {
+    this.#counting = this.count()
+    opened(this.tables).catch((error) => this.options.host.logger.error({ err: error }, 'the inbox could not start'))
+  }
+
+  async ready(): Promise<void> {
+    await this.#counting
+  }
+
+  /** Counts the unfinished events, some in each turn. */
+  protected count(): Promise<void> | undefined {
+    const page = (after: number) => (this.#sql.ids.all(after, rowsPerTurn) as { id: number }[]).map(({ id }) => id)
+    const first = page(0)
+    this.#unfinished = first.length
+    if (first.length < rowsPerTurn) return undefined
+    const rest = async () => {
+      for (let ids = first; ids.length === rowsPerTurn && !this.#isClosed; ) {
+        await nextTurn()
+        ids = page(ids.at(-1) as number)
+        this.#unfinished += ids.length
+      }
+    }
+    return rest().finally(() => {
+      this.#counting = undefined
+    })
+  }
+
+  /** True if no event is left. */
+  protected get isEmpty(): boolean {
+    return this.#unfinished === 0
+  }
+
+  /** Time of the next deadline (ms since the epoch), Infinity if none is open. */
+  protected deadlineAt(): number {
+    return this.options.storage.events.expectations.nextAt()
+  }
+
+  /** Time at which there is something to do (ms since the epoch). Infinity if nothing is left or expected. */
+  protected dueAt(): number {
+    const { running = 0, isPaused = false } = this.listener?.load() ?? {}
+    if (running > 0) return Date.now()
+    if (isPaused) return this.deadlineAt()
+    const { retrying, next } = this.#sql.retries.get(Date.now()) as { retrying: number; next: number | null }
+    const canStart = this.#unfinished - this.#claims.unreadable - retrying
+    return canStart > 0 ? Date.now() : Math.min(next ?? Number.POSITIVE_INFINITY, this.deadlineAt())
+  }
+
+  #isFull(): boolean {
+    const unfinished = this.#unfinished + this.#pending - this.options.commits.late
+    return this.listener?.isFull(unfinished, this.options.limits.maxWaiting) ?? false
+  }
+
+  accept(event: NewEvent): MaybePromise<boolean> {
+    if (this.#counting !== undefined) return this.#counting.then(() => this.accept(event))
+    if (this.#isFull()) throw new WebhookError('overloaded', 'too many events are waiting')
+    const { storage, commits, host } = this.options
+    const written = storage.events.write(event.accepted, event.changes)
+    this.#pending++
+    const stored = (id: number | undefined) => {
+      this.#pending--
+      return this.#accepted(event, written, id)
+    }
+    const id = measure(host.measured, 'commit', () => commits.accept(written))
+    if (!isPromise(id)) return stored(id)
+    return id.then(stored, (error) => {
+      this.#pending--
+      throw error
+    })
+  }
+
+  #accepted({ accepted }: NewEvent, { event }: WrittenEvent, id: number | undefined): boolean {
+    if (id === undefined) return false
+    this.#unfinished++
+    const isOurs = this.options.commits.isOwner()
+    const hasRoom = (this.listener?.load().bytes ?? 0) < this.options.mostBytes
+    if (isOurs && hasRoom && this.#claims.handOver(id))
+      this.listener?.handOver({ id, releases: 0, accepted, attempts: 0, completed: [], crashes: 0, size: event.length })
+    else this.listener?.heard('new')
+    return true
+  }
+
+  /** An event was put back, or handed over by an expectation. */
+  #stored(): void {
+    this.#unfinished++
+    this.#claims.stored()
+  }
+
+  async accepted(): Promise<void> {
+    await this.#counting
+  }
+
+  async acceptDue(): Promise<number> {
+    const { storage, commits, limits } = this.options
+    const { expectations } = storage.events
+    await this.#counting
+    // Deliveries have the other half of the room.
+    const room = Math.ceil(limits.maxWaiting / 2) - this.#unfinished
+    if (room <= 0) return fullMs
+    const limit = Math.min(eventsPerTurn, room)
+    if (expectations.nextAt() <= Date.now()) {
+      const stored = await commits.add(() => storage.events.acceptDue(limit))
+      for (let count = 0; count < stored; count++) this.#stored()
+      if (stored > 0) this.listener?.heard('new')
+    }
+    return Math.max(0, expectations.nextAt() - Date.now())
+  }
+
+  claim(ask: () => Want): Promise<Claimed> {
+    return this.#claims.claim(ask)
+  }
+
+  look(_reason: Reason): void {
+    // What others change is due.
+  }
+
+  async keepOnly(_held: readonly HeldEvent[]): Promise<void> {
+    this.#claims.startOver()
+  }
+
+  /** Some events may be in the tables although their commit seemed to fail. */
+  lookAgain(): void {
+    this.#claims.startOver()
+    this.#counting = this.count()
+    this.listener?.heard('new')
+  }
+
+  async settle(end: Settled): Promise<boolean> {
+    const { commits, storage } = this.options
+    const { events, deadLetters } = storage
+    const id = end.job.id as number
+    if (end.kind === 'progress') {
+      await commits.add(() => events.complete(id, end.completed))
+    } else if (end.kind === 'handled') {
+      const record = writeHandled(end.job, end.handlers)
+      // If the process ends before, its handlers run again, as after any crash. The next suspect waits for it.
+      await commits.add(() => events.handled(id, record), { canWait: !end.job.isSuspect })
+      this.#unfinished--
+    } else if (end.kind === 'dead') {
+      await commits.add(() => {
+        const completed = events.allCompleted(id, end.completed)
+        events.remove(id)
+        deadLetters.add(id, end.job.key, completed, end.letter)
+      })
+      this.#unfinished--
+    } else {
+      const { delayMs, completed } = end
+      const isRetry = end.kind === 'retry'
+      const rest = isRetry ? { failed: end.failed, counts: end.counts } : { counts: 0 }
+      await commits.add(() => {
+        events.delay(id, { delayMs, completed, ...rest, isHealthy: isRetry })
+        this.#claims.ended(id)
+      })
+    }
+    return true
+  }
+
+  transact: EventStore['transact'] = (attempt, scope, run) => this.options.transact(attempt, scope, run)
+
+  async begin(listener: StoreListener): Promise<void> {
+    this.listener = listener
+  }
+
+  get holds(): boolean {
+    return this.options.commits.isOwner()
+  }
+
+  async end(): Promise<void> {
+    // Without this record the next process takes this one for crashed, which does no harm.
+    await this.options.commits.add(() => this.options.owner.release()).catch(() => {})
+  }
+
+  async expire(): Promise<number> {
+    const { commits, storage, limits, host } = this.options
+    const hasMore = await storage.deadLetters.trim(this.tables, limits.maxDeadLetters, host.logger)
+    const goesOn = await commits.add(() => this.#cleanUp.step())
+    return goesOn || hasMore ? cleanUpMs.busy : cleanUpMs.usual
+  }
+
+  #recordOf(key: string): EventRecord | undefined {
+    const { process } = this.options
+    const record = this.#current?.get(key)?.record()
+    return record?.state === 'running' && process !== undefined ? { ...record, process } : record
+  }
+
+  async list(query: CheckedQuery, jobs?: OwnJobs): Promise<EventPage> {
+    return toPage(await this.page(query, jobs))
+  }
+
+  /** Lists events, each with its place in the order of acceptance. */
+  page(query: CheckedQuery, jobs?: OwnJobs): Promise<PlacedPage> {
+    this.#current = jobs
+    return this.#reader.page(query)
+  }
+
+  get(key: string, jobs?: OwnJobs): EventRecord | undefined {
+    this.#current = jobs
+    return this.#reader.get(key)
+  }
+
+  retryNow(key: string): Promise<boolean> {
+    this.#checkOpen()
+    return this.options.commits.add(() => this.options.storage.events.makeDue(key)).then((isDue) => {
+      if (isDue) this.listener?.heard('due')
+      return isDue
+    })
+  }
+
+  stats(jobs?: OwnJobs): MaybePromise<InboxStats> {
+    if (this.#counting !== undefined) return this.#counting.then(() => this.stats(jobs))
+    const { running = 0, oldestWaitingAt = this.#oldestLeft() } = jobs?.counts() ?? {}
+    const { retrying } = this.#sql.retries.get(Date.now()) as { retrying: number }
+    const waiting = Math.max(0, this.#unfinished - running - retrying - this.#claims.unreadable)
+    return {
+      waiting,
+      running,
+      retrying,
+      deadLetters: countDeadLetters(this.tables),
+      ...this.options.storage.events.expectations.counts(),
+      ...(waiting > 0 && oldestWaitingAt !== undefined && { oldestWaitingAt }),
+    }
+  }
+
+  /** Time since which the first event waits that this process does not hold. */
+  #oldestLeft(): Date | undefined {
+    const row = this.#claims.firstLeft()
+    return row && new Date(row.since ?? row.received_at)
+  }
+
+  expected(limit?: number): readonly OpenExpectation[] {
+    this.#checkOpen()
+    return this.options.storage.events.expectations.list(limit)
+  }
+
+  /** The events that only the tables have, for the report of an inbox that closes. */
+  unfinished(known: ReadonlySet<string>): readonly UnfinishedEvent[] {
+    const found: UnfinishedEvent[] = []
+    for (const { id } of this.#sql.ids.all(0, -1) as { id: number }[]) {
+      try {
+        const row = this.#sql.get.get(id) as EventRow
+        const { accepted } = toClaimed(row)
+        if (!known.has(accepted.event.key)) found.push({ ...accepted, state: (row.due_at ?? 0) > Date.now() ? 'retrying' : 'waiting' })
+      } catch {
+        // It can't be read, and stays.
+      }
+    }
+    return found
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw new WebhookError('closing', 'the inbox is closed')
+  }
+
+  close(): MaybePromise<void> {
+    this.#isClosed = true
+  }
+}

@@ -1,0 +1,97 @@
+import { WebhookError } from '../../errors.ts'
+import { processName } from '../../internal/process-name.ts'
+import type { InboxHost } from '../inbox.ts'
+import type { StoreListener } from '../sql/store.ts'
+import { inTransaction } from '../sqlite-tables/database.ts'
+import type { InboxLimits } from '../sqlite-tables/storage.ts'
+import { SqliteStore } from '../sqlite-tables/store.ts'
+import { GroupCommit } from './commits.ts'
+import { closedOnError, type OwnedFile, usable } from './file.ts'
+import { rememberOpen } from './openers.ts'
+import { SqliteTransactions } from './transactions.ts'
+import { FileWatch } from './watch.ts'
+
+/** A file that this process has opened for itself. */
+export class FileStore extends SqliteStore {
+  readonly #host: InboxHost
+  readonly #file: OwnedFile
+  readonly #commits: GroupCommit
+  readonly #forgetOpen: () => void
+  #watch: FileWatch | undefined
+
+  /** Closes the file again if it cannot be used. */
+  static open(host: InboxHost, file: OwnedFile, limits: InboxLimits): FileStore {
+    return closedOnError(
+      () => file.close(),
+      () => usable(file.path, () => new FileStore(host, file, limits)),
+    )
+  }
+
+  private constructor(host: InboxHost, file: OwnedFile, limits: InboxLimits) {
+    const commits = new GroupCommit(file, {
+      // The events of a failed commit may be in the file anyway, and then their next deliveries are duplicates.
+      onFailed: () => this.lookAgain(),
+      onLost: (error) => this.#lost(error),
+    })
+    const transactions = new SqliteTransactions(commits, file)
+    super({
+      storage: file,
+      commits,
+      owner: file.owner,
+      transact: (attempt, scope, run) => transactions.run(attempt, scope, run),
+      limits,
+      host,
+      process: processName,
+      mostBytes: Number.POSITIVE_INFINITY,
+    })
+    this.#host = host
+    this.#file = file
+    this.#commits = commits
+    this.#forgetOpen = rememberOpen(file.path, () => this.#handOverFile())
+  }
+
+  override async begin(listener: StoreListener): Promise<void> {
+    await super.begin(listener)
+    this.#watch ??= new FileWatch(this.#file, this.#commits, this.#host.logger, () => listener.heard('any'))
+  }
+
+  /** Another process has opened the file, or it is gone. */
+  #lost(error: WebhookError): void {
+    this.#host.logger.error({ err: error }, 'the inbox has stopped: it has lost its file')
+    this.#watch?.stop()
+    this.listener?.lost(error)
+    this.#file.rescueLog()
+  }
+
+  /** Another inbox of this process opens the file. It finds the events there. */
+  #handOverFile(): void {
+    const { path, owner, database } = this.#file
+    const fix = 'after a hot reload the new one gets the deliveries; otherwise make one receiver for a file'
+    const error = new WebhookError('unavailable', `another receiver of this process has opened ${path}: ${fix}`)
+    this.#forgetOpen()
+    this.#commits.giveUp(error)
+    try {
+      inTransaction(database, () => owner.release())
+    } catch {
+      // The other inbox takes this one for crashed, which does no harm.
+    }
+    owner.giveUp(error)
+    this.#watch?.stop()
+    this.#host.logger.warn({ path }, 'the inbox handed its events over: this process has opened its file again')
+    this.listener?.lost(error)
+    this.#file.unlock()
+  }
+
+  override async accepted(): Promise<void> {
+    await super.accepted()
+    await this.#commits.settle()
+  }
+
+  override async close(): Promise<void> {
+    this.#watch?.stop()
+    await this.#commits.close()
+    super.close()
+    this.#forgetOpen()
+    this.#file.close()
+  }
+}
