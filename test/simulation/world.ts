@@ -60,8 +60,9 @@ export class Process implements Scope {
     for (const run of this.#atEnd) run()
   }
 
+  /** Of pauses that overlap, the last end counts: otherwise later steps pass those that wait, such as timers. */
   pause(ms: number): void {
-    this.pausedUntil = this.world.now + ms
+    this.pausedUntil = Math.max(this.pausedUntil, this.world.now + ms)
   }
 }
 

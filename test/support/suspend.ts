@@ -13,3 +13,6 @@ export function suspend(ms: number): void {
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => now() + suspendedMs)
   onTestFinished(() => clock.mockRestore())
 }
+
+/** Suspends the process: no timer fires for `ms`, by the real clock. */
+export const block = (ms: number): unknown => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)

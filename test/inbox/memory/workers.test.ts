@@ -6,6 +6,7 @@ import type { AttemptResult, Inbox } from '../../../src/inbox/inbox.ts'
 import type { memoryInbox as Memory, MemoryInboxOptions } from '../../../src/inbox/memory.ts'
 import { asOnWorkers } from '../../support/as-on-workers.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
+import { block } from '../../support/suspend.ts'
 
 // Work that a request of Workers has begun ends with it. These tests clear its timers, and its promises never settle.
 
@@ -121,6 +122,19 @@ describe.each([
     const { unfinished } = await inbox.close()
     expect(unfinished.map(({ event, state }) => [event.key, state])).toEqual([['one', 'running']])
   })
+})
+
+test('on Workers, an event stays with its request when the process was suspended beyond the lease', async () => {
+  vi.useRealTimers()
+  const { inbox, calls } = openInbox(memoryInbox({ leaseMs: 60 }))
+  const handled = inbox.handleNow?.(eventOf('one'))
+  const call = await calls.next()
+  block(90)
+  expect(await inbox.handleNow?.(eventOf('one'))).toBe('in-progress')
+  expect(call.attempt.aborted).toBe(false)
+  call.finish()
+  expect(await handled).toBe('handled')
+  expect(await inbox.handleNow?.(eventOf('one'))).toBe('duplicate')
 })
 
 describe('on Workers, with a shared store,', () => {

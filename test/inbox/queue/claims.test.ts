@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { queueInbox } from '../../../src/inbox/queue.ts'
 import { lruStore, PermanentFailure, RetryAfter } from '../../../src/index.ts'
-import { suspend } from '../../support/suspend.ts'
+import { openInbox } from '../../support/inbox.ts'
+import { block, suspend } from '../../support/suspend.ts'
 import { down, gate } from '../memory/intercepted-store.ts'
 import { heldHandler, messageOf, type ProcessOptions, remoteProcess } from './queue-process.ts'
 
@@ -139,6 +141,19 @@ describe('a consumer that was suspended beyond its lease', () => {
     expect((await handling).status).toBe('retry')
     expect(never).not.toHaveBeenCalled()
     expect(one.calls.filter((call) => call.startsWith('complete'))).toEqual([])
+  })
+
+  test('keeps its message, if the keys are in its own memory', async () => {
+    vi.useRealTimers()
+    const { inbox, calls } = openInbox(queueInbox({ send() {}, store: lruStore(), leaseMs: 60 }))
+    const message = await messageOf()
+    const handling = inbox.handleMessage?.(message)
+    const call = await calls.next()
+    block(90)
+    expect(await inbox.handleMessage?.(message)).toEqual({ status: 'retry', delayMs: 60 })
+    expect(call.attempt.aborted).toBe(false)
+    call.finish()
+    expect(await handling).toEqual({ status: 'done' })
   })
 })
 
