@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { checkedApart, checkOptions, type Rules, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { InboxDefinition, Transactional } from './inbox.ts'
-import { type PgliteDatabase, PgliteLink } from './pglite/link.ts'
+import { connectionTo, type PgliteDatabase } from './pglite/link.ts'
 import { type PostgresInboxOptions, postgresInbox } from './postgres.ts'
 
 export type { PgliteDatabase } from './pglite/link.ts'
@@ -42,8 +42,7 @@ export function pgliteInbox(options: PgliteInboxOptions): InboxDefinition<Transa
     const message = "pgliteInbox: db must be a PGlite, such as new PGlite('./data')"
     throw new WebhookError('invalid_option', message)
   }
-  const connection = { stream: () => new PgliteLink(db) as never, user: 'postgres', database: 'postgres' }
   // A session that connections share cannot listen, and cannot prepare a statement for one of them.
-  const definition = postgresInbox({ ...others, connection, listen: false })
+  const definition = postgresInbox({ ...others, connection: connectionTo(db), listen: false })
   return { ...definition, name: 'pgliteInbox', storage: 'file' }
 }

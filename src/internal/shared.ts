@@ -1,5 +1,7 @@
 /** Makes a function whose calls share the run in progress. */
-export function shared<T, Args extends readonly unknown[]>(run: (...args: Args) => Promise<T>): (...args: Args) => Promise<T> {
+export function shared<T, Args extends readonly unknown[]>(
+  run: (...args: Args) => Promise<T>,
+): (...args: Args) => Promise<T> {
   let running: Promise<T> | undefined
   return (...args) => {
     running ??= run(...args).finally(() => {

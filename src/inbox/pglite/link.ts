@@ -12,6 +12,13 @@ export interface PgliteDatabase {
   runExclusive<T>(run: () => Promise<T>): Promise<T>
 }
 
+/** The options of `pg` for connections that end in a PGlite. */
+export const connectionTo = (db: PgliteDatabase) => ({
+  stream: () => new PgliteLink(db) as never,
+  user: 'postgres',
+  database: 'postgres',
+})
+
 /** Delay before the next try while the application has a transaction open (ms). */
 const busyMs = 2
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { PoolClient, QueryResult } from 'pg'
 import { WebhookError } from '../../errors.ts'
-import type { HeldEvent } from '../sql/store.ts'
+import type { HeldEvent } from '../sql/event.ts'
 import { isHeldSince } from './claim/claimed.ts'
 import { literalOf, literals, type Parameter, parameter } from './literals.ts'
 import { readOnly } from './storage-failure.ts'

@@ -3,8 +3,8 @@ import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
 import { readDeadLetter } from '../sql/dead-letter-row.ts'
+import type { EventId } from '../sql/event.ts'
 import type { SqlJob } from '../sql/job.ts'
-import type { EventId } from '../sql/store.ts'
 import { claimedEvents } from './claim/claimed.ts'
 
 /**

@@ -2,7 +2,16 @@ import { type CheckedQuery, matchesQuery, wrongCursor } from '../operations/even
 import type { EventPage, EventQuery, EventRecord } from '../reading.ts'
 import { Piece } from '../sql/piece.ts'
 import type { Value } from '../sql/tables.ts'
-import { columnsOf, type EventRow, type OwnClaims, selectOf, type TableName, tableNames, toRecord, withClaimed } from './event-row.ts'
+import {
+  columnsOf,
+  type EventRow,
+  type OwnClaims,
+  selectOf,
+  type TableName,
+  tableNames,
+  toRecord,
+  withClaimed,
+} from './event-row.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import type { Tables } from './tables.ts'
 

@@ -32,7 +32,6 @@ export class Overdue {
   /** The deadline from which the next step searches, so that it does not read the dead rows before it again. */
   #from = '-infinity'
 
-
   /** @param stored called when there may be new events */
   constructor(database: Database, stored: () => void) {
     this.#database = database

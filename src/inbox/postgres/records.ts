@@ -95,7 +95,8 @@ export class Records {
     } catch (error) {
       if (isTimeout(error)) this.#limit.exceeded(entries.reduce((sum, { values }) => sum + bytesOf(values), 0))
       // One of them may be the reason, and must hold up no other.
-      if (entries.length > 1 && !isUnreachable(error)) for (const entry of entries) await this.#writePiece(kind, [entry])
+      if (entries.length > 1 && !isUnreachable(error))
+        for (const entry of entries) await this.#writePiece(kind, [entry])
       else for (const { reject } of entries) reject(error)
     }
   }

@@ -5,8 +5,9 @@ import { within } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { CheckedQuery } from '../operations/event-query.ts'
 import type { Parsing } from '../sql/dead-letters.ts'
+import type { HeldEvent } from '../sql/event.ts'
 import type { Reason, Signal } from '../sql/signal.ts'
-import type { Claimed, EventStore, HeldEvent, NewEvent, OwnJobs, Settled, SharedLease, StoreListener, Want } from '../sql/store.ts'
+import type { Claimed, EventStore, NewEvent, OwnJobs, Settled, SharedLease, StoreListener, Want } from '../sql/store.ts'
 import { awaitedMark } from './claim/awaited.ts'
 import { Claims, largestSize } from './claim/claims.ts'
 import { CleanUp } from './clean-up.ts'
@@ -154,7 +155,13 @@ export class PostgresStore implements EventStore {
   }
 
   async claim(ask: () => Want): Promise<Claimed | undefined> {
-    const { owner, events, hasMore, nextRetryInMs = Number.POSITIVE_INFINITY, nextStepInMs } = await this.#claims.next(ask)
+    const {
+      owner,
+      events,
+      hasMore,
+      nextRetryInMs = Number.POSITIVE_INFINITY,
+      nextStepInMs,
+    } = await this.#claims.next(ask)
     if (owner !== this.#lease.self) return undefined
     return { events, hasMore, nextInMs: Math.min(nextRetryInMs, nextStepInMs) }
   }

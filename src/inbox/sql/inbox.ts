@@ -80,7 +80,13 @@ export class SqlInbox implements Inbox {
     this.pauses = new StoredPauses(pauseTable(store.tables), { host, obey })
     if (isAlwaysOn) {
       this.#activity = this.#recordActivity()
-      this.#upkeep = new Upkeep({ store, worker, deadLetters: this.deadLetters, pauses: this.pauses, logger: host.logger })
+      this.#upkeep = new Upkeep({
+        store,
+        worker,
+        deadLetters: this.deadLetters,
+        pauses: this.pauses,
+        logger: host.logger,
+      })
     }
     store.open((tables) => this.#opened(tables))
   }
@@ -173,7 +179,8 @@ export class SqlInbox implements Inbox {
     const [what, id = ''] = signal.split(' ')
     if (what === 'stop') return this.#worker?.stopId(id)
     this.#upkeep?.heard(signal)
-    if (what !== 'pause' && what !== 'replay') this.#worker?.wake(signal as Exclude<Signal, `stop ${string}` | 'pause' | 'replay'>)
+    if (what !== 'pause' && what !== 'replay')
+      this.#worker?.wake(signal as Exclude<Signal, `stop ${string}` | 'pause' | 'replay'>)
   }
 
   /** Stops at once: another process has the storage now. */
@@ -194,7 +201,7 @@ export class SqlInbox implements Inbox {
     const last = forLastSteps(left)
     const running = (await this.#worker?.release(last)) ?? []
     const held = [...waiting, ...running]
-    const unfinished = this.#store.unfinished === undefined ? running : [...held, ...this.#left(held)]
+    const unfinished = this.#store.unfinished === undefined ? running : [...held, ...(await this.#left(held))]
     await within(last(disconnectMs), Promise.resolve(this.#activity?.finish()), () => {}).catch(() => {})
     const closed = Promise.all([this.#upkeep?.stop(), this.#store.close()])
     await within(last(disconnectMs), closed, () => {}).catch(() => {})
@@ -202,9 +209,9 @@ export class SqlInbox implements Inbox {
   }
 
   /** The events that wait in the storage only. */
-  #left(held: readonly UnfinishedEvent[]): readonly UnfinishedEvent[] {
+  async #left(held: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
     try {
-      return this.#store.unfinished?.(new Set(held.map(({ event }) => event.key))) ?? []
+      return (await this.#store.unfinished?.(new Set(held.map(({ event }) => event.key)))) ?? []
     } catch (error) {
       this.#host.logger.warn({ err: error }, 'the inbox could not read which events wait in its storage')
       return []

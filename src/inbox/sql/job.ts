@@ -1,7 +1,20 @@
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { Job, type JobAttempt } from '../engine/job.ts'
 import type { OwingEvent } from '../engine/owed-handlers.ts'
-import type { Attempt } from '../inbox.ts'
-import type { ClaimedEvent, EventId, EventStore, HeldEvent } from './store.ts'
+import type { Attempt, TransactionScope } from '../inbox.ts'
+import type { ClaimedEvent, EventId, HeldEvent } from './event.ts'
+
+/** What the attempts at an event need of its store. */
+export interface JobStore {
+  /** False once this process must start nothing: its lease is over. Cheap enough for every attempt. */
+  readonly holds: boolean
+  /** Runs a handler's function in a transaction, and commits it with the record that the handler has completed. */
+  transact<Result>(
+    attempt: JobAttempt<SqlJob>,
+    scope: TransactionScope,
+    run: (client: never) => MaybePromise<Result>,
+  ): Promise<Result>
+}
 
 /** An event that this process holds. */
 export class SqlJob extends Job implements HeldEvent, OwingEvent {
@@ -9,9 +22,9 @@ export class SqlJob extends Job implements HeldEvent, OwingEvent {
   override readonly releases: number
   readonly crashes: number
   readonly owed: readonly string[] | undefined
-  readonly #store: Pick<EventStore, 'holds' | 'transact'>
+  readonly #store: JobStore
 
-  constructor({ id, releases, crashes, owed, accepted, size, ...earlier }: ClaimedEvent, store: Pick<EventStore, 'holds' | 'transact'>) {
+  constructor({ id, releases, crashes, owed, accepted, size, ...earlier }: ClaimedEvent, store: JobStore) {
     super(accepted, earlier, false, size)
     this.id = id
     this.releases = releases
@@ -28,7 +41,7 @@ export class SqlJob extends Job implements HeldEvent, OwingEvent {
     return this.owed?.length === 0
   }
 
-  /** It may have crashed a process. */
+  /** True if it may have crashed a process. */
   get isSuspect(): boolean {
     return this.crashes > 0
   }

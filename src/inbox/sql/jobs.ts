@@ -1,6 +1,6 @@
 import { Jobs } from '../engine/jobs.ts'
+import type { EventId, HeldEvent } from './event.ts'
 import type { SqlJob } from './job.ts'
-import type { EventId, HeldEvent } from './store.ts'
 
 /** Maximum number of attempts that a process publishes, the longest ones. */
 const maxPublished = 100

@@ -97,7 +97,9 @@ export class SqlSettling implements Settling<SqlJob> {
   }
 
   #refused({ key }: SqlJob, err: unknown): void {
-    this.#outage.failed(() => this.#host.logger.error({ err, key }, 'the inbox could not record the result of an event'))
+    this.#outage.failed(() =>
+      this.#host.logger.error({ err, key }, 'the inbox could not record the result of an event'),
+    )
   }
 
   /** Resolves once every end is recorded, or given up because its job has ended. */

@@ -1,11 +1,11 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import type { EarlierAttempts, JobAttempt } from '../engine/job.ts'
 import type { PublishedHandlers } from '../engine/owed-handlers.ts'
-import type { AcceptedEvent, Expectation, Expectations, TransactionScope, UnfinishedEvent } from '../inbox.ts'
+import type { AcceptedEvent, Expectation, Expectations, UnfinishedEvent } from '../inbox.ts'
 import type { CheckedQuery } from '../operations/event-query.ts'
 import type { EventPage, EventRecord, InboxStats, OpenExpectation } from '../reading.ts'
 import type { Parsing, Replays } from './dead-letters.ts'
-import type { SqlJob } from './job.ts'
+import type { ClaimedEvent, HeldEvent } from './event.ts'
+import type { JobStore, SqlJob } from './job.ts'
 import type { SqlJobs } from './jobs.ts'
 import type { Reason, Signal } from './signal.ts'
 import type { SqlTables } from './tables.ts'
@@ -28,16 +28,6 @@ import type { SqlTables } from './tables.ts'
 //   - An attempt that ends, whatever its result, makes the event healthy: crashes = 0.
 //   - At 10 crashes the event becomes a dead letter instead of another attempt.
 
-/** The id of an event's row, a number or its decimal text. */
-export type EventId = string | number
-
-/** An event that this process holds. */
-export interface HeldEvent {
-  readonly id: EventId
-  /** The fence: the number of its releases when it was claimed. Once another process could have it, the row has a higher one. */
-  readonly releases: number
-}
-
 /** What an event changes of expectations, with the handlers that each overdue event would owe. */
 export interface ExpectationChanges extends Expectations {
   readonly begins: readonly (Expectation & { readonly owed: readonly string[] })[]
@@ -49,16 +39,6 @@ export interface NewEvent {
   /** Names of the handlers it owes. */
   readonly owed: readonly string[]
   readonly changes: ExpectationChanges | undefined
-}
-
-/** A claimed event. */
-export interface ClaimedEvent extends HeldEvent, EarlierAttempts {
-  readonly accepted: AcceptedEvent
-  readonly crashes: number
-  /** Names of the handlers it owes. Absent in a database of one process, and if it had none when it was parsed again. */
-  readonly owed?: readonly string[] | undefined
-  /** Its memory (bytes, about). */
-  readonly size: number
 }
 
 /** What a process asks of a claim. */
@@ -166,7 +146,7 @@ export interface EventReads {
 export type OwnJobs = Pick<SqlJobs, 'get' | 'started' | 'counts'>
 
 /** The steps of an inbox that each database has its own statements for. */
-export interface EventStore extends EventReads {
+export interface EventStore extends EventReads, JobStore {
   readonly tables: SqlTables
   /** The tables over the connections for deliveries, if those have their own. */
   readonly accepting?: SqlTables
@@ -216,17 +196,8 @@ export interface EventStore extends EventReads {
   keepOnly(held: readonly HeldEvent[]): Promise<void>
   /** Records an end. False: another process has the event, or the end is recorded already. */
   settle(end: Settled): Promise<boolean>
-  /** Runs a handler's function in a transaction, and commits it with the record that the handler has completed. */
-  transact<Result>(
-    attempt: JobAttempt<SqlJob>,
-    scope: TransactionScope,
-    run: (client: never) => MaybePromise<Result>,
-  ): Promise<Result>
-
   /** Begins to hold events. A second call begins a new lease. */
   begin(listener: StoreListener): Promise<void>
-  /** False once this process must start nothing: its lease is over. Cheap enough for every attempt. */
-  readonly holds: boolean
   /** Absent in a database that one process at a time opens. */
   readonly shared?: SharedLease
   /** Stops signals and ends the lease, so that the next process has the events at once. */
@@ -241,7 +212,7 @@ export interface EventStore extends EventReads {
    * The unfinished events, for the report of an inbox that closes. Absent if other processes go on with them.
    * @param known keys of those that this process has reported already
    */
-  unfinished?(known: ReadonlySet<string>): readonly UnfinishedEvent[]
+  unfinished?(known: ReadonlySet<string>): MaybePromise<readonly UnfinishedEvent[]>
   /** True if an error means that the same step may work soon. */
   readonly isTransient: (error: unknown) => boolean
   close(): MaybePromise<void>

@@ -1,6 +1,7 @@
 import type { Logger } from '../../internal/logger.ts'
 import { sleep } from '../../internal/timers.ts'
-import type { Claimed, ClaimedEvent, Want } from '../sql/store.ts'
+import type { ClaimedEvent } from '../sql/event.ts'
+import type { Claimed, Want } from '../sql/store.ts'
 import type { OwnerRow } from './owner-row.ts'
 import { type EventRow, toClaimed, UnreadableEvent } from './rows.ts'
 import { hashMedia } from './schema.ts'
@@ -188,9 +189,11 @@ export class SqliteClaims {
     const events = [...due, ...this.#toClaimed(found.map((id) => this.#sql.get.get(id) as EventRow))]
     this.#running = new Set([...want.held, ...events].map(({ id }) => Number(id)))
     if (events.length > 0)
-      await commits.add(() => this.#record()).catch((error) => {
-        logger.error({ err: error }, 'the inbox could not record which events start')
-      })
+      await commits
+        .add(() => this.#record())
+        .catch((error) => {
+          logger.error({ err: error }, 'the inbox could not record which events start')
+        })
     return { events, hasMore: found.length >= want.limit, nextInMs: this.#nextDueInMs() }
   }
 

@@ -3,7 +3,7 @@ import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt } from '../reading.ts'
 import { readDeadLetter } from '../sql/dead-letter-row.ts'
-import type { ClaimedEvent } from '../sql/store.ts'
+import type { ClaimedEvent } from '../sql/event.ts'
 
 /** An unfinished event as a row of its table. */
 export interface EventRow {

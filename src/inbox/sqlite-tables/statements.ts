@@ -67,9 +67,7 @@ export const prepareClaims = (database: SqliteDatabase) => ({
      WHERE crashes > 0 AND due_at IS NULL ORDER BY crashes, id`,
   ),
   ids: database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?'),
-  retries: database.prepare(
-    'SELECT count(*) AS retrying, min(due_at) AS next FROM inbox_event WHERE due_at > ?',
-  ),
+  retries: database.prepare('SELECT count(*) AS retrying, min(due_at) AS next FROM inbox_event WHERE due_at > ?'),
   counts: database.prepare(
     `SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying,
        min(CASE WHEN due_at > ? THEN NULL ELSE coalesce(due_at, since, received_at) END) AS oldest FROM inbox_event`,

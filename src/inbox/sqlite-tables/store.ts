@@ -5,8 +5,9 @@ import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { CheckedQuery } from '../operations/event-query.ts'
 import type { EventPage, EventRecord, InboxStats, OpenExpectation } from '../reading.ts'
 import { countDeadLetters, type Parsing, type Replays } from '../sql/dead-letters.ts'
+import type { HeldEvent } from '../sql/event.ts'
 import type { Reason } from '../sql/signal.ts'
-import type { Claimed, EventStore, HeldEvent, NewEvent, OwnJobs, Settled, StoreListener, Want } from '../sql/store.ts'
+import type { Claimed, EventStore, NewEvent, OwnJobs, Settled, StoreListener, Want } from '../sql/store.ts'
 import type { SyncTables } from '../sql/tables.ts'
 import { eventsPerTurn, SqliteClaims } from './claims.ts'
 import { SqliteCleanUp } from './clean-up.ts'
@@ -300,10 +301,12 @@ export class SqliteStore implements EventStore {
 
   retryNow(key: string): Promise<boolean> {
     this.#checkOpen()
-    return this.options.commits.add(() => this.options.storage.events.makeDue(key)).then((isDue) => {
-      if (isDue) this.listener?.heard('due')
-      return isDue
-    })
+    return this.options.commits
+      .add(() => this.options.storage.events.makeDue(key))
+      .then((isDue) => {
+        if (isDue) this.listener?.heard('due')
+        return isDue
+      })
   }
 
   stats(jobs?: OwnJobs): MaybePromise<InboxStats> {
@@ -339,7 +342,8 @@ export class SqliteStore implements EventStore {
       try {
         const row = this.#sql.get.get(id) as EventRow
         const { accepted } = toClaimed(row)
-        if (!known.has(accepted.event.key)) found.push({ ...accepted, state: (row.due_at ?? 0) > Date.now() ? 'retrying' : 'waiting' })
+        if (!known.has(accepted.event.key))
+          found.push({ ...accepted, state: (row.due_at ?? 0) > Date.now() ? 'retrying' : 'waiting' })
       } catch {
         // It can't be read, and stays.
       }

@@ -50,6 +50,7 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
       const { events } = await claims.next(() => ({
         limit: 10,
         withSuspect: true,
+        heldBytes: 0,
         crowded: [],
         held: Array.from(held, ([id, releases]) => ({ id, releases })),
         ...request,

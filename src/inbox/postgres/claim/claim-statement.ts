@@ -1,12 +1,12 @@
-import { ownHandlers } from './awaited.ts'
-import type { HeldEvent } from '../../sql/store.ts'
-import { claimedEvents } from './claimed.ts'
-import { type TransactionsSeen, transactionsSeen } from './committed-mark.ts'
-import { claimedColumns } from './claimed-event.ts'
+import type { HeldEvent } from '../../sql/event.ts'
 import { type Claimant, claimLock } from '../lease.ts'
 import type { Parameter } from '../literals.ts'
-import { type FoundMarks, type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
 import { largestId, turnOff } from '../schema.ts'
+import { ownHandlers } from './awaited.ts'
+import { claimedEvents } from './claimed.ts'
+import { claimedColumns } from './claimed-event.ts'
+import { type TransactionsSeen, transactionsSeen } from './committed-mark.ts'
+import { type FoundMarks, type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
 
 /**
  * The number of events that a claim examines, and of due retries. It is larger than the number of events that may still

@@ -2,7 +2,7 @@ import type { MediaEvent } from '../../../events/catalogue.ts'
 import type { EarlierAttempts } from '../../engine/job.ts'
 import { reviveEvent, reviveFailedAttempts } from '../../engine/stored.ts'
 import type { FailedAttempt, TraceCarrier } from '../../reading.ts'
-import type { ClaimedEvent } from '../../sql/store.ts'
+import type { ClaimedEvent } from '../../sql/event.ts'
 
 /** The columns of a claimed event as one JSON text, because the pool's parsers can be the user's. */
 export const claimedColumns = `json_build_object(

@@ -1,15 +1,16 @@
+import type { ClaimedEvent } from '../../sql/event.ts'
 import { isTimeout } from '../../sql/piece.ts'
-import type { ClaimedEvent, Want } from '../../sql/store.ts'
+import type { Want } from '../../sql/store.ts'
+import type { Database } from '../database.ts'
+import { hashMedia } from '../keys.ts'
+import type { Claimant, Lease } from '../lease.ts'
+import { literal } from '../schema.ts'
 import { adoptionSize, adoptStatement } from './awaited.ts'
 import { claimMessage, claimStatement, claimValues, type Found } from './claim-statement.ts'
 import { toClaimed } from './claimed-event.ts'
 import { CommittedMark } from './committed-mark.ts'
-import type { Database } from '../database.ts'
-import { hashMedia } from '../keys.ts'
-import type { Claimant, Lease } from '../lease.ts'
 import { type LowMarks, LowMarksOf } from './low-marks.ts'
 import { type ClaimEnd, type Round, Rounds } from './rounds.ts'
-import { literal } from '../schema.ts'
 
 /** What a claim has found. */
 export interface ClaimAnswer {

@@ -1,7 +1,7 @@
-import { claimedEvents } from './claimed.ts'
-import { type CommittedMark, lastId } from './committed-mark.ts'
 import type { Database } from '../database.ts'
 import { tookMs, turnOff } from '../schema.ts'
+import { claimedEvents } from './claimed.ts'
+import { type CommittedMark, lastId } from './committed-mark.ts'
 
 /**
  * The pause between two searches, in ms, at least and at most, and the part of the time that they may take in Postgres.

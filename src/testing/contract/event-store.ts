@@ -1,0 +1,519 @@
+import type { InboxHost } from '../../inbox/inbox.ts'
+import { checkQuery } from '../../inbox/operations/event-query.ts'
+import { SqlDeadLetters } from '../../inbox/sql/dead-letters.ts'
+import type { ClaimedEvent } from '../../inbox/sql/event.ts'
+import { SqlJob } from '../../inbox/sql/job.ts'
+import type { EventStore, ExpectationChanges, Settled, Want } from '../../inbox/sql/store.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import { sleep } from '../../internal/timers.ts'
+import { eventOf } from './handling.ts'
+import { codeOf, type TransactionSubject } from './inbox-check.ts'
+import { type Expectation, type Runner, skip } from './runner.ts'
+
+/** A database under test, at first without tables. */
+export interface EventStoreSubject {
+  /** Opens it, as the next process does. A database of one process at a time is opened after the process before has ended. */
+  open(host: InboxHost): MaybePromise<EventStore>
+  /** Ends the process of a store without a word, and its lease. */
+  crash(store: EventStore): MaybePromise<void>
+  /** What handlers write. */
+  readonly transactions: TransactionSubject
+  /** Releases the resources of the subject. */
+  close?(): MaybePromise<void>
+}
+
+/** The parts of the contract that an event store can leave out. */
+export interface EventStoreFeatures {
+  /**
+   * `true` when several processes share the database: it has {@link EventStore.shared}.
+   * @defaultValue true
+   */
+  readonly shared?: boolean
+}
+
+/** Longest wait for a retry that is due, or for a store that recovers (ms). */
+const patienceMs = 10_000
+
+/** A process of the test. It does with a store what the worker of an inbox does. */
+class Process {
+  readonly store: EventStore
+  readonly held = new Map<string, SqlJob>()
+  #handedOver: ClaimedEvent[] = []
+
+  constructor(store: EventStore) {
+    this.store = store
+  }
+
+  async begin(): Promise<this> {
+    this.store.open(() =>
+      this.store.begin({
+        heard() {},
+        handOver: (event) => void this.#handedOver.push(event),
+        cutOff() {},
+        lost() {},
+        longRunning: () => undefined,
+        isFull: () => false,
+        load: () => ({ running: 0, bytes: 0, isPaused: false }),
+      }),
+    )
+    await this.store.ready()
+    await this.store.shared?.takeOver()
+    return this
+  }
+
+  async accept(key: string, mediaId = `media of ${key}`, changes?: ExpectationChanges): Promise<boolean> {
+    return this.store.accept({ accepted: eventOf(key, mediaId), owed: ['a'], changes })
+  }
+
+  /** Claims events, and returns their keys in order: those that the store has handed over first. */
+  async claim(want: Partial<Want> = {}): Promise<string[]> {
+    const held = [...this.held.values()].map(({ id, releases }) => ({ id, releases }))
+    const ask = () => ({ limit: 100, withSuspect: true, held, heldBytes: 0, crowded: [], ...want })
+    const claimed = await this.store.claim(ask)
+    const events = [...this.#handedOver.splice(0), ...(claimed?.events ?? [])]
+    for (const event of events) this.held.set(event.accepted.event.key, new SqlJob(event, this.store))
+    return events.map(({ accepted }) => accepted.event.key)
+  }
+
+  /** Claims until so many events were claimed. */
+  async claimed(count: number, want: Partial<Want> = {}): Promise<string[]> {
+    const keys: string[] = []
+    for (const endsAt = performance.now() + patienceMs; keys.length < count && performance.now() < endsAt; ) {
+      keys.push(...(await this.claim(want)))
+      if (keys.length < count) await sleep(10)
+    }
+    return keys
+  }
+
+  job(key: string): SqlJob {
+    const job = this.held.get(key)
+    if (job === undefined) throw new Error(`${key} was not claimed`)
+    return job
+  }
+
+  async settle(key: string, end: Omitted<Settled>): Promise<boolean> {
+    const isOurs = await this.store.settle({ ...end, job: this.job(key) } as Settled)
+    if (end.kind !== 'progress') this.held.delete(key)
+    return isOurs
+  }
+
+  async handle(...keys: readonly string[]): Promise<void> {
+    for (const key of keys) await this.settle(key, { kind: 'handled', handlers: ['a'] })
+  }
+}
+
+type Omitted<Each> = Each extends unknown ? Omit<Each, 'job'> : never
+
+const retry = { kind: 'retry', delayMs: 0, completed: [], failed: undefined, counts: 1 } as const
+const letter = (key: string) =>
+  JSON.stringify({
+    ...eventOf(key),
+    receivedAt: new Date(0),
+    key,
+    attempts: 1,
+    failures: [{ handler: 'a', message: 'no' }],
+    diedAt: new Date(0),
+  })
+
+interface StoreCheck {
+  readonly subject: EventStoreSubject
+  /** Begins the next process. */
+  next(): Promise<Process>
+  /** Ends a process without a word, and begins the next one, which takes over. */
+  crash(process: Process): Promise<Process>
+  expect(value: unknown): Expectation
+}
+
+/**
+ * Tests that a database is a store of the SQL inbox: what it must keep beside the contract of its inbox.
+ *
+ * ```ts
+ * eventStoreContract(() => mySubject(), { test, expect }, { shared: false })
+ * ```
+ * @param factory makes a fresh subject for each test
+ * @param features the parts of the contract that the store keeps. Tests of the others are skipped
+ */
+export function eventStoreContract(
+  factory: () => MaybePromise<EventStoreSubject>,
+  { test, expect }: Runner,
+  { shared = true }: EventStoreFeatures = {},
+): void {
+  const check = (name: string, run: (check: StoreCheck) => Promise<void>, needsShared = false) => {
+    if (needsShared && !shared) return skip({ test }, name, 'one process at a time')
+    test(name, async () => {
+      const subject = await factory()
+      const opened: EventStore[] = []
+      const next = async () => {
+        const store = await subject.open(hostOf())
+        opened.push(store)
+        return new Process(store).begin()
+      }
+      const crash = async (process: Process) => {
+        await subject.crash(process.store)
+        return next()
+      }
+      try {
+        await run({ subject, next, crash, expect })
+      } finally {
+        for (const store of opened) await Promise.resolve(store.close()).catch(() => {})
+        await subject.close?.()
+      }
+    })
+  }
+  acceptingChecks(check)
+  settlingChecks(check)
+  crashChecks(check)
+  transactionChecks(check)
+  tableChecks(check)
+}
+
+type Declare = (name: string, run: (check: StoreCheck) => Promise<void>, needsShared?: boolean) => void
+
+const hostOf = (): InboxHost => ({
+  handle: async () => ({ status: 'done' }),
+  handlersOf: () => ['a'],
+  handlers: () => handlers,
+  parse: () => {
+    throw new Error('nothing is unreadable here')
+  },
+  logger: { debug() {}, info() {}, warn() {}, error() {} },
+  observe() {},
+})
+const handlers = [{ name: 'a' }]
+
+function acceptingChecks(check: Declare): void {
+  check('stores one of 20 concurrent events with one key', async ({ next, expect }) => {
+    const process = await next()
+    const answers = await Promise.all(Array.from({ length: 20 }, () => process.accept('one')))
+    expect(answers.filter((isNew) => isNew).length).toBe(1)
+    expect(await process.claimed(1)).toEqual(['one'])
+    expect(await process.claim()).toEqual([])
+  })
+
+  check('claims events in the order of acceptance, each once', async ({ next, expect }) => {
+    const process = await next()
+    const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`)
+    for (const key of keys) await process.accept(key, `media ${key.length}`)
+    expect(await process.claimed(30)).toEqual(keys)
+    expect(await process.claim()).toEqual([])
+  })
+
+  check('claims what an earlier process has left, in the order of acceptance', async ({ next, crash, expect }) => {
+    const process = await next()
+    const keys = Array.from({ length: 120 }, (_, index) => `key ${index}`)
+    for (const key of keys) await process.accept(key, 'media')
+    const later = await crash(process)
+    await later.accept('new', 'media')
+    const claimed: string[] = []
+    while (claimed.length < 121) {
+      const some = await later.claimed(1)
+      claimed.push(...some)
+      await later.handle(...some)
+    }
+    expect(claimed).toEqual([...keys, 'new'])
+  })
+
+  check(
+    'keeps what another process holds, and the media items of it',
+    async ({ next, expect }) => {
+      const [one, other] = [await next(), await next()]
+      await one.accept('first', 'media')
+      expect(await one.claimed(1)).toEqual(['first'])
+      await one.accept('second', 'media')
+      await one.accept('free')
+      expect(await other.claimed(1)).toEqual(['free'])
+      expect(await other.claim()).toEqual([])
+      await one.handle('first')
+      expect(await other.claimed(1)).toEqual(['second'])
+    },
+    true,
+  )
+
+  check('gives up every claim but those that are kept', async ({ next, expect }) => {
+    const process = await next()
+    for (const key of ['kept', 'lost']) await process.accept(key)
+    await process.claimed(2)
+    process.held.delete('lost')
+    await process.store.keepOnly([process.job('kept')])
+    expect(await process.claimed(1)).toEqual(['lost'])
+  })
+
+  check('turns what is overdue into an event, and what has ended into none', async ({ next, expect }) => {
+    const process = await next()
+    const changes = (key: string, ends: readonly string[] = []): ExpectationChanges => {
+      const overdue = { ...eventOf(`overdue ${key}`, 'media'), trace: undefined }
+      const begins = ends.length > 0 ? [] : [{ rule: key, dueAt: new Date(Date.now() - 1), overdue, owed: ['a'] }]
+      return { at: new Date(), begins, ends }
+    }
+    await process.accept('begin', 'media', changes('missing'))
+    await process.accept('begin too', 'media', changes('come'))
+    await process.accept('end', 'media', changes('end', ['come']))
+    expect((await process.store.expected()).map(({ rule }) => rule)).toEqual(['missing'])
+    await process.store.acceptDue()
+    expect((await process.claimed(4)).at(-1)).toBe('overdue missing')
+    expect((await process.store.expected()).length).toBe(0)
+    expect(await process.store.acceptDue()).toBe(Number.POSITIVE_INFINITY)
+  })
+}
+
+function settlingChecks(check: Declare): void {
+  check('remembers a handled event', async ({ next, crash, expect }) => {
+    const process = await next()
+    await process.accept('one')
+    await process.claimed(1)
+    expect(await process.settle('one', { kind: 'handled', handlers: ['a'] })).toBe(true)
+    expect(await process.accept('one')).toBe(false)
+    expect((await process.store.get('one'))?.state).toBe('handled')
+    const later = await crash(process)
+    expect(await later.accept('one')).toBe(false)
+    expect(await later.claim()).toEqual([])
+  })
+
+  check('claims a retry when it is due, and not earlier', async ({ next, expect }) => {
+    const process = await next()
+    await process.accept('one')
+    await process.claimed(1)
+    const failed = JSON.stringify([{ number: 1, failures: [{ handler: 'a', message: 'no' }], failedAt: new Date(0) }])
+    const recordedAt = performance.now()
+    await process.settle('one', { ...retry, delayMs: 300, completed: ['b'], failed })
+    expect(await process.claim()).toEqual([])
+    expect(await process.claimed(1)).toEqual(['one'])
+    expect(performance.now() - recordedAt >= 299).toBe(true)
+    const { number, completed, failedAttempts } = process.job('one')
+    expect([number, completed, failedAttempts.length]).toEqual([2, ['b'], 1])
+  })
+
+  check('tells when the next retry is due', async ({ next, expect }) => {
+    const process = await next()
+    await process.accept('one')
+    await process.claimed(1)
+    await process.settle('one', { ...retry, delayMs: 60_000 })
+    const ask = () => ({ limit: 1, withSuspect: true, held: [], heldBytes: 0, crowded: [] })
+    const { nextInMs = 0 } = (await process.store.claim(ask)) ?? {}
+    expect(nextInMs > 30_000 && nextInMs <= 60_000).toBe(true)
+  })
+
+  check('counts no attempt for a release', async ({ next, expect }) => {
+    const process = await next()
+    await process.accept('one')
+    await process.claimed(1)
+    await process.settle('one', { kind: 'release', delayMs: 0, completed: ['b'], awaits: [] })
+    expect(await process.claimed(1)).toEqual(['one'])
+    expect([process.job('one').number, process.job('one').completed]).toEqual([1, ['b']])
+  })
+
+  check('adds completed handlers to those that are recorded', async ({ next, expect }) => {
+    const process = await next()
+    await process.accept('one')
+    await process.claimed(1)
+    await process.settle('one', { kind: 'progress', completed: ['b'] })
+    await process.settle('one', { ...retry, completed: ['c'] })
+    await process.claimed(1)
+    expect(process.job('one').completed.toSorted()).toEqual(['b', 'c'])
+  })
+
+  check('makes a retry due on request', async ({ next, expect }) => {
+    const process = await next()
+    await process.accept('one')
+    await process.claimed(1)
+    expect(await process.store.retryNow('one')).toBe(false)
+    await process.settle('one', { ...retry, delayMs: 60_000 })
+    expect(await process.store.retryNow('one')).toBe(true)
+    process.store.look('due')
+    expect(await process.claimed(1)).toEqual(['one'])
+  })
+
+  check('keeps a dead letter, and claims it again once it is replayed', async ({ next, expect }) => {
+    const process = await next()
+    const { store } = process
+    await process.accept('one')
+    await process.claimed(1)
+    await process.settle('one', { ...retry, completed: ['b'] })
+    await process.claimed(1)
+    await process.settle('one', { kind: 'dead', completed: ['c'], letter: letter('one') })
+    expect(await process.claim()).toEqual([])
+    const deadLetters = new SqlDeadLetters(store.tables, store.replays)
+    expect((await deadLetters.get('one'))?.completed.toSorted()).toEqual(['b', 'c'])
+    expect(await process.accept('one')).toBe(false)
+    expect(await deadLetters.replay('one')).toBe(true)
+    store.look('due')
+    expect(await process.claimed(1)).toEqual(['one'])
+    expect([process.job('one').number, process.job('one').completed.toSorted()]).toEqual([1, ['b', 'c']])
+    expect((await deadLetters.list()).length).toBe(0)
+  })
+}
+
+function crashChecks(check: Declare): void {
+  check(
+    'records nothing of a process whose events were taken over',
+    async ({ next, crash, expect }) => {
+      const process = await next()
+      for (const key of ['handled', 'retried', 'dead']) await process.accept(key)
+      await process.claimed(3)
+      const later = await crash(process)
+      expect(await process.settle('handled', { kind: 'handled', handlers: ['a'] })).toBe(false)
+      expect(await process.settle('retried', { ...retry, delayMs: 60_000 })).toBe(false)
+      expect(await process.settle('dead', { kind: 'dead', completed: [], letter: letter('dead') })).toBe(false)
+      const keys: string[] = []
+      while (keys.length < 3) {
+        const some = await later.claimed(1)
+        keys.push(...some)
+        await later.handle(...some)
+      }
+      expect(keys.toSorted()).toEqual(['dead', 'handled', 'retried'])
+    },
+    true,
+  )
+
+  check('hands out one suspect at a time, and healthy events beside it', async ({ next, crash, expect }) => {
+    // The second crash, since some stores can't know what ran in the first.
+    let process = await crash(await withHeld(await next(), 'one', 'two'))
+    await process.claimed(1)
+    process = await crash(process)
+    await process.accept('healthy')
+    const claimed = await process.claimed(2)
+    const suspects = claimed.filter((key) => process.job(key).isSuspect)
+    expect([suspects.length, claimed.includes('healthy')]).toEqual([1, true])
+    expect((await process.claim({ withSuspect: false })).filter((key) => process.job(key).isSuspect)).toEqual([])
+  })
+
+  check('hands out nothing from behind a suspect in its media item', async ({ next, crash, expect }) => {
+    const first = await next()
+    await first.accept('suspect', 'media')
+    await first.claimed(1)
+    let process = await crash(first)
+    await process.claimed(1)
+    process = await crash(process)
+    await process.accept('behind', 'media')
+    expect(await process.claim({ withSuspect: false })).toEqual([])
+    expect(await process.claimed(1)).toEqual(['suspect'])
+    await process.handle('suspect')
+    expect(await process.claimed(1)).toEqual(['behind'])
+  })
+
+  check('counts a crash for each process that held an event, and none after an attempt has ended', async (subject) => {
+    const { next, crash, expect } = subject
+    let process = await withHeld(await next(), 'one')
+    for (let crashes = 0; crashes < 3; crashes++) {
+      process = await crash(process)
+      await process.claimed(1)
+    }
+    expect(process.job('one').crashes).toBe(3)
+    await process.settle('one', retry)
+    await process.claimed(1)
+    expect(process.job('one').crashes).toBe(0)
+  })
+
+  check('counts no crash for an event that was not held', async ({ next, crash, expect }) => {
+    const first = await next()
+    await first.accept('one', 'media')
+    let process = await crash(first)
+    for (let starts = 0; starts < 3; starts++) process = await crash(process)
+    await process.claimed(1)
+    expect(process.job('one').crashes).toBe(0)
+  })
+
+  check('gives its events to the next process when it ends in order, and no crash with them', async (subject) => {
+    const { next, expect } = subject
+    const process = await withHeld(await next(), 'one')
+    await process.store.end()
+    await process.store.close()
+    const later = await next()
+    expect(await later.claimed(1)).toEqual(['one'])
+    expect(later.job('one').crashes).toBe(0)
+  })
+}
+
+async function withHeld(process: Process, ...keys: readonly string[]): Promise<Process> {
+  for (const key of keys) await process.accept(key)
+  await process.claimed(keys.length)
+  return process
+}
+
+function transactionChecks(check: Declare): void {
+  const scopeOf = (handler: string) => ({ handler, signal: new AbortController().signal })
+  const writing = ({ transactions }: EventStoreSubject, process: Process, text: string) => {
+    const attempt = process.job('one').begin()
+    return process.store.transact(attempt, scopeOf('a'), (client) => transactions.write(client, text))
+  }
+
+  check('commits what a handler writes with the record that it has completed, once', async (subject) => {
+    const { next, expect } = subject
+    const process = await withHeld(await next(), 'one')
+    await writing(subject.subject, process, 'first')
+    expect(await codeOf(() => writing(subject.subject, process, 'second'))).toBe('lease_lost')
+    expect(await subject.subject.transactions.texts()).toEqual(['first'])
+    await process.settle('one', retry)
+    await process.claimed(1)
+    expect(process.job('one').completed).toEqual(['a'])
+  })
+
+  check('commits nothing of a function that throws, nor its record', async ({ subject, next, expect }) => {
+    const process = await withHeld(await next(), 'one')
+    const failing = process.store.transact(process.job('one').begin(), scopeOf('a'), (client) => {
+      const written = subject.transactions.write(client, 'undone')
+      if (!(written instanceof Promise)) throw new Error('no')
+      return written.then(() => {
+        throw new Error('no')
+      })
+    })
+    expect(await failing.catch((error: Error) => error.message)).toBe('no')
+    expect(await subject.transactions.texts()).toEqual([])
+    await process.settle('one', retry)
+    await process.claimed(1)
+    expect(process.job('one').completed).toEqual([])
+  })
+
+  check(
+    'commits nothing of a process whose event was taken over',
+    async ({ subject, next, crash, expect }) => {
+      const process = await withHeld(await next(), 'one')
+      await crash(process)
+      expect(await codeOf(() => writing(subject, process, 'late'))).toBe('lease_lost')
+      expect(await subject.transactions.texts()).toEqual([])
+    },
+    true,
+  )
+}
+
+function tableChecks(check: Declare): void {
+  check('changes rows in one transaction, and tells how many', async ({ next, expect }) => {
+    const { store } = await next()
+    const add = (handler: string) => ({
+      sql: 'INSERT INTO $pause (handler, since, paused_by) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING',
+      values: [handler, 1, null],
+    })
+    expect(await store.tables.change([add('a'), add('b'), add('a')])).toEqual([1, 1, 0])
+    const broken = { sql: 'INSERT INTO $pause (handler, since) VALUES ($1, $2)', values: ['d', null] }
+    const isRejected = await store.tables.change([add('c'), broken]).then(
+      () => false,
+      () => true,
+    )
+    expect(isRejected).toBe(true)
+    const rows = await store.tables.read<{ handler: string }>('SELECT handler FROM $pause ORDER BY handler')
+    expect(rows.map(({ handler }) => handler)).toEqual(['a', 'b'])
+  })
+
+  check('counts and lists events by their states', async ({ next, expect }) => {
+    const process = await next()
+    for (const key of ['handled', 'retrying', 'dead', 'waiting']) await process.accept(key)
+    await process.claimed(4)
+    await process.handle('handled')
+    await process.settle('retrying', { ...retry, delayMs: 60_000 })
+    await process.settle('dead', { kind: 'dead', completed: [], letter: letter('dead') })
+    const { retrying, deadLetters } = await process.store.stats()
+    expect([retrying, deadLetters]).toEqual([1, 1])
+    for (const state of ['handled', 'retrying', 'dead'] as const) {
+      const { events } = await process.store.list(checkQuery({ state }))
+      expect(events.map(({ key }) => key)).toEqual([state])
+    }
+    const { events } = await process.store.list(checkQuery({ order: 'oldest' }))
+    expect(events.map(({ key }) => key)).toEqual(['handled', 'retrying', 'dead', 'waiting'])
+  })
+
+  check('forgets keys of ended events, and no others', async ({ next, expect }) => {
+    const process = await withHeld(await next(), 'one')
+    await process.store.expire()
+    expect(await process.accept('one')).toBe(false)
+  })
+}

@@ -1,0 +1,494 @@
+// The event store that docs/contributing.md explains: SQLite behind libsql's asynchronous client, as Turso serves it. One
+// process at a time has the database.
+
+import { createHash } from 'node:crypto'
+import { type Client, createClient, type InStatement, type InValue, type Row, type Transaction } from '@libsql/client'
+import { WebhookError } from '../../../src/errors.ts'
+import { defineInbox } from '../../../src/inbox/define-inbox.ts'
+import { reviveEvent, reviveFailedAttempts } from '../../../src/inbox/engine/stored.ts'
+import type { InboxDefinition, InboxHost, Transactional, UnfinishedEvent } from '../../../src/inbox/inbox.ts'
+import { deadRecord } from '../../../src/inbox/operations/dead-letters.ts'
+import { type CheckedQuery, matchesQuery, wrongCursor } from '../../../src/inbox/operations/event-query.ts'
+import { limitOf } from '../../../src/inbox/operations/page.ts'
+import type { DeadEvent, EventPage, EventRecord, InboxStats, OpenExpectation } from '../../../src/inbox/reading.ts'
+import { readDeadLetter } from '../../../src/inbox/sql/dead-letter-row.ts'
+import type { Parsing, Replays } from '../../../src/inbox/sql/dead-letters.ts'
+import type { ClaimedEvent, HeldEvent } from '../../../src/inbox/sql/event.ts'
+import { SqlInbox } from '../../../src/inbox/sql/inbox.ts'
+import type { SqlJob } from '../../../src/inbox/sql/job.ts'
+import type {
+  Claimed,
+  EventStore,
+  NewEvent,
+  OwnJobs,
+  Settled,
+  StoreListener,
+  Want,
+} from '../../../src/inbox/sql/store.ts'
+import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
+
+/** An inbox in a database of libsql, such as one of Turso. */
+export const libsqlInbox = (url: string): InboxDefinition<Transactional<Transaction>> =>
+  defineInbox({
+    name: 'libsqlInbox',
+    storage: 'file',
+    expects: true,
+    open: (host) => new SqlInbox(host, new LibsqlStore(host, url), { handles: true, concurrency: 16 }),
+  })
+
+const schema = [
+  'CREATE TABLE IF NOT EXISTS key (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, accepted_at INTEGER NOT NULL)',
+  `CREATE TABLE IF NOT EXISTS event (id INTEGER PRIMARY KEY, media TEXT NOT NULL, event TEXT NOT NULL, trace TEXT,
+     received_at INTEGER NOT NULL, since INTEGER NOT NULL, due_at INTEGER, held INTEGER NOT NULL DEFAULT 0,
+     crashes INTEGER NOT NULL DEFAULT 0, attempts INTEGER NOT NULL DEFAULT 0, completed TEXT NOT NULL DEFAULT '[]', failed TEXT)`,
+  'CREATE INDEX IF NOT EXISTS event_due ON event (due_at, id) WHERE due_at IS NOT NULL',
+  'CREATE TABLE IF NOT EXISTS handled (id INTEGER PRIMARY KEY, record TEXT NOT NULL)',
+  `CREATE TABLE IF NOT EXISTS dead_letter (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, event_id INTEGER UNIQUE,
+     replay INTEGER NOT NULL DEFAULT 0, dead_letter TEXT NOT NULL, body BLOB)`,
+  `CREATE TABLE IF NOT EXISTS expectation (subject TEXT NOT NULL, rule TEXT NOT NULL, began_at INTEGER NOT NULL,
+     due_at INTEGER NOT NULL, event TEXT NOT NULL)`,
+  'CREATE TABLE IF NOT EXISTS expectation_end (subject TEXT PRIMARY KEY, ended_at INTEGER NOT NULL)',
+  'CREATE TABLE IF NOT EXISTS pause (handler TEXT PRIMARY KEY, since INTEGER NOT NULL, paused_by TEXT)',
+  `CREATE TABLE IF NOT EXISTS activity (minute INTEGER, process TEXT, numbers TEXT NOT NULL, PRIMARY KEY (minute, process))`,
+]
+
+const hash = (text: string): string => createHash('sha256').update(JSON.stringify(text)).digest('hex')
+const merge =
+  'SELECT json_group_array(value) FROM (SELECT value FROM json_each(completed) UNION SELECT value FROM json_each(?))'
+
+export class LibsqlStore implements EventStore {
+  readonly claimSize = 64
+  readonly readAhead = 200
+  readonly maxUnrecorded = 64
+  readonly pollMs = 1_000
+  readonly isNotified = true
+  readonly isQuiet = false
+  readonly hasExpired = false
+  readonly holds = true
+  readonly replays: Replays = { putBack, largestCommit: 100 }
+  readonly replace: Parsing['replace']
+  readonly tables: SqlTables
+  readonly #host: InboxHost
+  readonly #client: Client
+  #opening: Promise<void> | undefined
+  #listener: StoreListener | undefined
+  /** The last step: a local database takes one at a time. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(host: InboxHost, url: string) {
+    this.#host = host
+    this.#client = createClient({ url, intMode: 'number' })
+    this.tables = {
+      hashKey: hash,
+      hex: (column) => `hex(${column})`,
+      read: async <Row>(sql: string, values: readonly InValue[] = []) => (await this.#run(named(sql, values))) as Row[],
+      change: async (steps, signal) => {
+        const results = await this.#batch(steps.map(({ sql, values }) => named(sql, values)))
+        if (signal !== undefined) this.#listener?.heard(signal)
+        return results
+      },
+    }
+    this.replace = (key, parsed) =>
+      this.#write(async (tx) => {
+        const gone = await tx.execute({ sql: 'DELETE FROM dead_letter WHERE hash = ?', args: [hash(key)] })
+        if (gone.rowsAffected === 0) return false
+        const id = await store(tx, { accepted: parsed, owed: [], changes: undefined })
+        return id ?? true
+      })
+  }
+
+  #step<T>(run: () => Promise<T>): Promise<T> {
+    const step = this.#last.then(run)
+    this.#last = step.catch(() => {})
+    return step
+  }
+
+  #run(statement: InStatement): Promise<Row[]> {
+    return this.#step(async () => (await this.#client.execute(statement)).rows)
+  }
+
+  /** Runs statements in one transaction. Resolves with the number of rows that each has changed. */
+  #batch(statements: InStatement[]): Promise<number[]> {
+    return this.#step(async () =>
+      (await this.#client.batch(statements, 'write')).map(({ rowsAffected }) => rowsAffected),
+    )
+  }
+
+  #write<T>(run: (tx: Transaction) => Promise<T>): Promise<T> {
+    return this.#step(async () => {
+      const tx = await this.#client.transaction('write')
+      try {
+        const result = await run(tx)
+        await tx.commit()
+        return result
+      } finally {
+        tx.close()
+      }
+    })
+  }
+
+  // What an earlier process still held, it was running: it has crashed.
+  open(opened: (tables: SqlTables) => Promise<void>): void {
+    const takeOver = 'UPDATE event SET crashes = crashes + 1, held = 0 WHERE held'
+    this.#opening = this.#batch([...schema, takeOver]).then(() => opened(this.tables))
+    this.#opening.catch((error) => this.#host.logger.error({ err: error }, 'the database cannot be opened'))
+  }
+
+  async ready(): Promise<void> {
+    await this.#opening?.catch((cause) => {
+      throw new WebhookError('unavailable', 'libsqlInbox: the database cannot be opened', { cause })
+    })
+  }
+
+  async begin(listener: StoreListener): Promise<void> {
+    this.#listener = listener
+  }
+
+  async accept(event: NewEvent): Promise<boolean> {
+    await this.ready()
+    const id = await this.#write((tx) => store(tx, event))
+    if (id !== undefined) this.#listener?.heard('new')
+    return id !== undefined
+  }
+
+  async accepted(): Promise<void> {
+    await this.#last
+  }
+
+  async acceptDue(): Promise<number> {
+    const now = Date.now()
+    const [next, stored] = await this.#write(async (tx) => {
+      const due = await tx.execute({
+        sql: 'DELETE FROM expectation WHERE due_at <= ? RETURNING event, due_at',
+        args: [now],
+      })
+      for (const { event, due_at: dueAt } of due.rows) {
+        const accepted = { event: reviveEvent(JSON.parse(event as string)), receivedAt: new Date(dueAt as number) }
+        await store(tx, { accepted, owed: [], changes: undefined })
+      }
+      const { rows } = await tx.execute('SELECT min(due_at) AS next FROM expectation')
+      return [rows[0]?.['next'] as number | null, due.rows.length] as const
+    })
+    if (stored > 0) this.#listener?.heard('new')
+    return next === null ? Number.POSITIVE_INFINITY : Math.max(0, next - now)
+  }
+
+  async claim(ask: () => Want): Promise<Claimed> {
+    const now = Date.now()
+    const { limit, withSuspect } = ask()
+    const isFree = `held = 0 AND (due_at IS NULL OR due_at <= ${now})`
+    const before = (condition: string) =>
+      `NOT EXISTS (SELECT 1 FROM event e WHERE e.media = event.media AND e.id < event.id AND e.held = 0 AND e.due_at IS NULL ${condition})`
+    const take = (where: string) =>
+      `UPDATE event SET held = 1, since = coalesce(due_at, since), due_at = NULL WHERE id IN (SELECT id FROM event WHERE ${where}) RETURNING *`
+    const rows = await this.#write(async (tx) => {
+      const healthy = `${isFree} AND crashes = 0 AND ${before('AND e.crashes > 0')} ORDER BY due_at IS NULL, id LIMIT ${limit}`
+      const found = [...(await tx.execute(take(healthy))).rows]
+      const suspect = `${isFree} AND crashes > 0 AND ${before('')} ORDER BY crashes, id LIMIT 1`
+      if (withSuspect) found.push(...(await tx.execute(take(suspect))).rows)
+      const { rows: next } = await tx.execute('SELECT min(due_at) AS next FROM event WHERE due_at IS NOT NULL')
+      return { found, next: next[0]?.['next'] as number | null }
+    })
+    return {
+      events: rows.found.map(toClaimed).sort((a, b) => Number(a.id) - Number(b.id)),
+      hasMore: rows.found.length >= limit,
+      nextInMs: rows.next === null ? Number.POSITIVE_INFINITY : Math.max(0, rows.next - now),
+    }
+  }
+
+  // Every claim reads the table from its start.
+  look(): void {}
+
+  async keepOnly(held: readonly HeldEvent[]): Promise<void> {
+    const ids = JSON.stringify(held.map(({ id }) => id))
+    await this.#run({
+      sql: 'UPDATE event SET held = 0 WHERE held AND id NOT IN (SELECT value FROM json_each(?))',
+      args: [ids],
+    })
+  }
+
+  async settle(end: Settled): Promise<boolean> {
+    const [{ changed } = { changed: 0 }] = (await this.#batch(statementsOf(end))).map((rows) => ({ changed: rows }))
+    return changed > 0
+  }
+
+  async transact<Result>(...[{ job }, { handler, signal }, run]: Parameters<EventStore['transact']>): Promise<Result> {
+    return this.#write(async (tx) => {
+      signal.throwIfAborted()
+      const { rowsAffected } = await tx.execute({
+        sql: `UPDATE event SET completed = json_insert(completed, '$[#]', ?1) WHERE id = ?2 AND held
+              AND NOT EXISTS (SELECT 1 FROM json_each(completed) WHERE value = ?1)`,
+        args: [handler, job.id],
+      })
+      if (rowsAffected === 0) throw new WebhookError('lease_lost', 'the event has ended, or its handler has completed')
+      const result = (await run(tx as never)) as Result
+      signal.throwIfAborted()
+      return result
+    })
+  }
+
+  async end(): Promise<void> {
+    await this.#run('UPDATE event SET held = 0 WHERE held')
+  }
+
+  async expire(): Promise<number> {
+    const before = Date.now() - 86_400_000
+    await this.#batch([
+      { sql: "DELETE FROM handled WHERE json_extract(record, '$.endedAt') < ?", args: [before] },
+      {
+        sql: `DELETE FROM key WHERE accepted_at < ? AND NOT EXISTS (SELECT 1 FROM event WHERE event.id = key.id)
+              AND NOT EXISTS (SELECT 1 FROM handled WHERE handled.id = key.id)
+              AND NOT EXISTS (SELECT 1 FROM dead_letter WHERE event_id = key.id)`,
+        args: [before],
+      },
+      { sql: 'DELETE FROM expectation_end WHERE ended_at < ?', args: [before] },
+    ])
+    return 60_000
+  }
+
+  async list(query: CheckedQuery, jobs?: OwnJobs): Promise<EventPage> {
+    const { order, limit, cursor } = query
+    if (cursor !== undefined && !/^\d+$/.test(cursor)) throw wrongCursor()
+    const [sign, direction, from] = order === 'oldest' ? ['>', 'ASC', 0] : ['<', 'DESC', Number.MAX_SAFE_INTEGER]
+    const found: { readonly id: number; readonly record: EventRecord }[] = []
+    for (let after = cursor ?? `${from}`; found.length <= limit; ) {
+      const rows = await this.#run({
+        sql: `${select} WHERE key.id ${sign} ? ORDER BY key.id ${direction} LIMIT 500`,
+        args: [after],
+      })
+      for (const row of rows) {
+        const record = toRecord(row, jobs)
+        if (record && matchesQuery(record, query)) found.push({ id: row['id'] as number, record })
+      }
+      if (rows.length < 500) break
+      after = `${rows.at(-1)?.['id']}`
+    }
+    const events = found.slice(0, limit).map(({ record }) => record)
+    return found.length > limit ? { events, cursor: `${found[limit - 1]?.id}` } : { events }
+  }
+
+  async get(key: string, jobs?: OwnJobs): Promise<EventRecord | undefined> {
+    const [row] = await this.#run({ sql: `${select} WHERE key.hash = ?`, args: [hash(key)] })
+    return row && toRecord(row, jobs)
+  }
+
+  async retryNow(key: string): Promise<boolean> {
+    const sql = 'UPDATE event SET due_at = ?1 WHERE id = (SELECT id FROM key WHERE hash = ?2) AND due_at > ?1'
+    const [changed = 0] = await this.#batch([{ sql, args: [Date.now(), hash(key)] }])
+    if (changed > 0) this.#listener?.heard('due')
+    return changed > 0
+  }
+
+  async stats(jobs?: OwnJobs): Promise<InboxStats> {
+    const running = [...(jobs?.started().keys() ?? [])]
+    const sql = `SELECT count(*) AS unfinished, count(due_at) AS retrying,
+      (SELECT count(*) FROM dead_letter) AS dead, (SELECT count(*) FROM expectation) AS expected,
+      min(CASE WHEN due_at IS NULL AND id NOT IN (SELECT value FROM json_each(?)) THEN since END) AS oldest FROM event`
+    const [row] = await this.#run({ sql, args: [JSON.stringify(running)] })
+    const { unfinished, retrying, dead, expected, oldest } = row as unknown as Record<string, number>
+    return {
+      waiting: Math.max(0, Number(unfinished) - Number(retrying) - running.length),
+      running: running.length,
+      retrying: Number(retrying),
+      deadLetters: Number(dead),
+      ...(expected && { expected }),
+      ...(oldest && { oldestWaitingAt: new Date(oldest) }),
+    }
+  }
+
+  async expected(limit?: number): Promise<readonly OpenExpectation[]> {
+    const sql = 'SELECT * FROM expectation ORDER BY due_at LIMIT ?'
+    const rows = await this.#run({ sql, args: [limitOf('expected', limit)] })
+    return rows.map(({ rule, event, began_at: beganAt, due_at: dueAt }) => ({
+      rule: JSON.parse(rule as string),
+      mediaId: JSON.parse(event as string).mediaId,
+      beganAt: new Date(beganAt as number),
+      dueAt: new Date(dueAt as number),
+    }))
+  }
+
+  async unfinished(known: ReadonlySet<string>): Promise<readonly UnfinishedEvent[]> {
+    const rows = await this.#run('SELECT * FROM event ORDER BY id')
+    return rows
+      .map((row) => ({
+        ...toClaimed(row).accepted,
+        state: row['due_at'] === null ? ('waiting' as const) : ('retrying' as const),
+      }))
+      .filter(({ event }) => !known.has(event.key))
+  }
+
+  isTransient(error: unknown): boolean {
+    return /SQLITE_BUSY|HRANA|fetch/.test(`${(error as { code?: string }).code}`)
+  }
+
+  async close(): Promise<void> {
+    await this.#last
+    this.#client.close()
+  }
+}
+
+/** Puts the names of tables and the places of values in a statement of the inbox. */
+const named = (sql: string, values: readonly InValue[]): InStatement => ({
+  sql: sql.replaceAll(/\$(\d+)/g, '?$1').replaceAll(/\$([a-z]\w*)/g, '$1'),
+  args: [...values],
+})
+
+/** Stores an event, and returns its id. `undefined`: its key is known. */
+async function store(tx: Transaction, { accepted, changes }: NewEvent): Promise<number | undefined> {
+  const { event, receivedAt, trace } = accepted
+  const key = await tx.execute({
+    sql: 'INSERT INTO key (hash, accepted_at) VALUES (?, ?) ON CONFLICT DO NOTHING',
+    args: [hash(event.key), Date.now()],
+  })
+  if (key.rowsAffected === 0) return undefined
+  const at = receivedAt.getTime()
+  await tx.execute({
+    sql: 'INSERT INTO event (id, media, event, trace, received_at, since) VALUES (?, ?, ?, ?, ?, ?)',
+    args: [
+      key.lastInsertRowid as bigint,
+      event.mediaId,
+      JSON.stringify(event),
+      trace ? JSON.stringify(trace) : null,
+      at,
+      at,
+    ],
+  })
+  const subjectOf = (rule: string) => hash(JSON.stringify([rule, event.mediaId]))
+  const time = changes?.at.getTime() ?? 0
+  for (const rule of changes?.ends ?? []) {
+    const args = [subjectOf(rule), time]
+    await tx.execute({ sql: 'DELETE FROM expectation WHERE subject = ? AND began_at <= ?', args })
+    const sql =
+      'INSERT INTO expectation_end VALUES (?, ?) ON CONFLICT (subject) DO UPDATE SET ended_at = max(ended_at, excluded.ended_at)'
+    await tx.execute({ sql, args })
+  }
+  for (const { rule, dueAt, overdue } of changes?.begins ?? [])
+    await tx.execute({
+      sql: `INSERT INTO expectation SELECT ?1, ?2, ?3, ?4, ?5
+            WHERE NOT EXISTS (SELECT 1 FROM expectation_end WHERE subject = ?1 AND ended_at >= ?3)`,
+      args: [subjectOf(rule), JSON.stringify(rule), time, dueAt.getTime(), JSON.stringify(overdue.event)],
+    })
+  return Number(key.lastInsertRowid)
+}
+
+/** The statements that record an end. The first one changes a row if this process still has the event. */
+function statementsOf(end: Settled): InStatement[] {
+  const id = end.job.id
+  if (end.kind === 'handled')
+    return [
+      { sql: 'DELETE FROM event WHERE id = ? AND held', args: [id] },
+      {
+        sql: 'INSERT INTO handled SELECT ?, ? WHERE changes() = 1',
+        args: [id, JSON.stringify(recordOf(end.job, end.handlers))],
+      },
+    ]
+  const completed = JSON.stringify(end.completed)
+  if (end.kind === 'progress')
+    return [{ sql: `UPDATE event SET completed = (${merge}) WHERE id = ?`, args: [completed, id] }]
+  if (end.kind === 'dead')
+    return [
+      { sql: `UPDATE event SET completed = (${merge}) WHERE id = ? AND held`, args: [completed, id] },
+      {
+        sql: `INSERT INTO dead_letter (hash, event_id, dead_letter)
+              SELECT ?, id, '{"completed":' || completed || ',"letter":' || ? || '}' FROM event WHERE id = ? AND held`,
+        args: [hash(end.job.key), end.letter, id],
+      },
+      { sql: 'DELETE FROM event WHERE id = ? AND held', args: [id] },
+    ]
+  const isRetry = end.kind === 'retry'
+  return [
+    {
+      sql: `UPDATE event SET held = 0, due_at = ?, completed = (${merge}), attempts = attempts + ?, failed = coalesce(?, failed),
+              crashes = crashes * ? WHERE id = ? AND held`,
+      args: [
+        Math.ceil(Date.now() + end.delayMs),
+        completed,
+        isRetry ? end.counts : 0,
+        (isRetry && end.failed) || null,
+        isRetry ? 0 : 1,
+        id,
+      ],
+    },
+  ]
+}
+
+function putBack(...[{ id }, { event, receivedAt, trace, completed, failedAttempts }]: Parameters<Replays['putBack']>) {
+  const now = Date.now()
+  return {
+    sql: `INSERT INTO $event (id, media, event, trace, received_at, since, due_at, completed, failed)
+      SELECT event_id, $2, $3, $4, $5, $6, $6, $7, $8 FROM $dead_letter WHERE id = $1`,
+    values: [
+      id,
+      event.mediaId,
+      JSON.stringify(event),
+      trace ? JSON.stringify(trace) : null,
+      receivedAt.getTime(),
+      now,
+      JSON.stringify(completed),
+      failedAttempts ? JSON.stringify(failedAttempts) : null,
+    ],
+  }
+}
+
+function toClaimed(row: Row): ClaimedEvent {
+  const text = (name: string) => row[name] as string | null
+  return {
+    id: row['id'] as number,
+    releases: 0,
+    crashes: row['crashes'] as number,
+    accepted: {
+      event: reviveEvent(JSON.parse(text('event') as string)),
+      receivedAt: new Date(row['received_at'] as number),
+      ...(text('trace') !== null && { trace: JSON.parse(text('trace') as string) }),
+    },
+    attempts: row['attempts'] as number,
+    completed: JSON.parse(text('completed') as string),
+    failedAttempts: reviveFailedAttempts(JSON.parse(text('failed') ?? '[]')),
+    since: row['since'] as number,
+    size: (text('event') as string).length,
+  }
+}
+
+const select = `SELECT key.id AS id, event.*, key.id AS place, record, dead_letter FROM key LEFT JOIN event ON event.id = key.id
+  LEFT JOIN handled ON handled.id = key.id LEFT JOIN dead_letter ON event_id = key.id`
+
+function recordOf({ accepted, number: attempts, completed, failedAttempts }: SqlJob, handlers: readonly string[]) {
+  const { key, type, mediaId } = accepted.event
+  const { receivedAt, trace } = accepted
+  const all = [...new Set([...completed, ...handlers])]
+  return {
+    key,
+    type,
+    mediaId,
+    attempts,
+    completed: all,
+    failedAttempts,
+    receivedAt: receivedAt.getTime(),
+    endedAt: Date.now(),
+    trace,
+  }
+}
+
+function toRecord(row: Row, jobs: OwnJobs | undefined): EventRecord | undefined {
+  if (row['dead_letter'])
+    return deadRecord(readDeadLetter({ dead_letter: row['dead_letter'] as string, body: null }) as DeadEvent)
+  if (row['record']) {
+    const { receivedAt, endedAt, failedAttempts, ...record } = JSON.parse(row['record'] as string)
+    const times = { receivedAt: new Date(receivedAt), endedAt: new Date(endedAt) }
+    return { ...record, state: 'handled', failedAttempts: reviveFailedAttempts(failedAttempts), ...times }
+  }
+  if (row['event'] === null) return undefined
+  const {
+    accepted,
+    attempts,
+    completed,
+    failedAttempts = [],
+  } = toClaimed({ ...row, id: row['place'] } as unknown as Row)
+  const { key, type, mediaId } = accepted.event
+  const dueAt = row['due_at'] as number | null
+  const state = dueAt === null ? ('waiting' as const) : ('retrying' as const)
+  const due = dueAt !== null && { dueAt: new Date(dueAt) }
+  return (
+    jobs?.get(key)?.record() ?? { ...accepted, key, type, mediaId, state, attempts, completed, failedAttempts, ...due }
+  )
+}
