@@ -1,4 +1,5 @@
 export { adapterContract, type MountAdapter, type Mounted } from './contract/adapter.ts'
+export { type EventStoreFeatures, type EventStoreSubject, eventStoreContract } from './contract/event-store.ts'
 export { type InboxSubject, inboxContract } from './contract/inbox.ts'
 export type { InboxFeatures, TransactionSubject } from './contract/inbox-check.ts'
 export type { Expectation, Runner } from './contract/runner.ts'

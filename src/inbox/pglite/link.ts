@@ -26,7 +26,7 @@ const busyMs = 2
  * The socket of a connection of `pg` that ends in a PGlite. A PGlite has one session, so a link locks it from the first
  * message of a transaction to its end: the others wait, as the application's own queries do.
  */
-export class PgliteLink extends Duplex {
+class PgliteLink extends Duplex {
   readonly #database: PgliteDatabase
   #received = Buffer.alloc(0)
   #hasStarted = false

@@ -12,6 +12,3 @@ export const hashKey = (key: string): string => hash('sha256', JSON.stringify(ke
  */
 export const hashMedia = (mediaId: string): string =>
   BigInt.asIntN(64, BigInt(`0x${hash('sha256', JSON.stringify(mediaId), 'hex').slice(0, 16)}`)).toString()
-
-/** Hashes the body of an unreadable delivery. */
-export const hashBody = (body: Uint8Array): string => hash('sha256', body, 'base64url').slice(0, 22)

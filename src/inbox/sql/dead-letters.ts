@@ -20,7 +20,7 @@ import { Piece } from './piece.ts'
 import type { SqlTables, Step, SyncTables } from './tables.ts'
 
 /** The signal that an unreadable delivery was marked for a replay. */
-export const replayMark = 'replay'
+const replayMark = 'replay'
 
 /** Maximum number of dead letters that are read at a time. */
 const pageSize = 1_000

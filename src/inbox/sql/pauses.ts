@@ -1,9 +1,9 @@
 import type { PauseStorage } from '../operations/pauses.ts'
 import type { Pause } from '../reading.ts'
-import type { SqlTables, SyncTables } from './tables.ts'
+import type { SqlTables } from './tables.ts'
 
 /** The signal that a pause has begun or ended. */
-export const pauseMark = 'pause'
+const pauseMark = 'pause'
 
 // The name of the whole inbox is empty.
 const select = 'SELECT handler, since, paused_by FROM $pause'
@@ -19,9 +19,6 @@ const toPause = ({ handler, since, paused_by: by }: PauseRow): Pause => ({
   since: new Date(Number(since)),
   ...(by !== null && { by }),
 })
-
-/** Reads the pauses of a database that answers at once. */
-export const readPauses = (tables: SyncTables): readonly Pause[] => tables.read<PauseRow>(select).map(toPause)
 
 /** The table of the pauses. */
 export const pauseTable = (tables: SqlTables): PauseStorage => ({

@@ -117,7 +117,7 @@ export const toPage = ({ found, ...rest }: PlacedPage): EventPage => ({
 })
 
 /** @throws WebhookError `invalid_option` */
-export function readCursor(cursor: string): number {
+function readCursor(cursor: string): number {
   const id = Number(cursor)
   if (/^\d+$/.test(cursor) && Number.isSafeInteger(id)) return id
   throw wrongCursor()
