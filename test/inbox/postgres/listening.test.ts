@@ -18,13 +18,13 @@ describe.skipIf(!findPostgres())('Listener', () => {
   test('reports what it hears, and when it may have missed something: before it listened, and while it was cut off', async () => {
     const { listener, heard } = await listening(postgres.server.url)
     await listener.start()
-    expect(heard).toEqual([''])
+    expect(heard).toEqual(['any'])
     await postgres.query(`NOTIFY "${postgres.schema}", 'one'`)
-    await vi.waitFor(() => expect(heard).toEqual(['', 'one']))
+    await vi.waitFor(() => expect(heard).toEqual(['any', 'one']))
     await postgres.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
-    await vi.waitFor(() => expect(heard).toEqual(['', 'one', '']))
+    await vi.waitFor(() => expect(heard).toEqual(['any', 'one', 'any']))
     await postgres.query(`NOTIFY "${postgres.schema}", 'two'`)
-    await vi.waitFor(() => expect(heard).toEqual(['', 'one', '', 'two']))
+    await vi.waitFor(() => expect(heard).toEqual(['any', 'one', 'any', 'two']))
   })
 
   test('finds out that nothing comes through its connection any more, and makes another one', async () => {
@@ -33,8 +33,8 @@ describe.skipIf(!findPostgres())('Listener', () => {
     await listener.start()
     proxy.silence()
     await postgres.query(`NOTIFY "${postgres.schema}", 'lost'`)
-    await vi.waitFor(() => expect(heard).toEqual(['', '']), 60_000)
+    await vi.waitFor(() => expect(heard).toEqual(['any', 'any']), 60_000)
     await postgres.query(`NOTIFY "${postgres.schema}", 'heard'`)
-    await vi.waitFor(() => expect(heard).toEqual(['', '', 'heard']), 60_000)
+    await vi.waitFor(() => expect(heard).toEqual(['any', 'any', 'heard']), 60_000)
   })
 })

@@ -75,7 +75,7 @@ describe.skipIf(!findPostgres())('the record of a handled event', () => {
     finish()
     const failed = [
       'error',
-      'the inbox could not record the result of events',
+      'the inbox could not record the result of an event',
       { err: expect.any(Error), key: expect.any(String) },
     ]
     await vi.waitFor(() => expect(logged).toContainEqual(failed))
