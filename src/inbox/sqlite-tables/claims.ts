@@ -1,9 +1,9 @@
 import type { Logger } from '../../internal/logger.ts'
-import { sleep } from '../../internal/timers.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
+import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { Claimed, ClaimedEvent, Want } from '../sql/store.ts'
 import type { OwnerRow } from './owner-row.ts'
 import { type EventRow, toClaimed, UnreadableEvent } from './rows.ts'
-import { hashMedia } from './schema.ts'
 import { prepareClaims } from './statements.ts'
 import type { Commits, SqliteTables } from './storage.ts'
 
@@ -25,6 +25,9 @@ export const eventsPerTurn = 50
 
 /** Rows whose ids alone are read in one turn. */
 const idsPerTurn = 2_000
+
+/** Delay before the next claim, while memory is full (ms). */
+const fullMs = 100
 
 export interface SqliteClaimsOptions {
   readonly tables: SqliteTables
@@ -51,6 +54,7 @@ export class SqliteClaims {
   #inheritedUpTo: number | undefined
   /** The events on the list of this process, while it recovers. */
   #running = new Set<number>()
+  readonly #outage = new OutageLog()
 
   constructor(options: SqliteClaimsOptions) {
     const { tables, owner } = options
@@ -91,11 +95,24 @@ export class SqliteClaims {
 
   /** An attempt has ended, and its event waits again. Part of the transaction that records that. */
   ended(id: number): void {
-    if (this.#inheritedUpTo !== undefined && this.#running.delete(id)) this.#record()
+    if (this.#inheritedUpTo === undefined) return
+    this.#running.delete(id)
+    // Every time: the transaction of an earlier call may have been undone.
+    this.#record()
   }
 
   #record(): void {
     this.#options.owner.recordRunning([...this.#running])
+  }
+
+  /** True if the end of an event was the end of the recovery: from now on, claims read on. */
+  endsRecovery(): boolean {
+    try {
+      return this.#inheritedUpTo !== undefined && this.#hasRecovered(this.#inheritedUpTo)
+    } catch {
+      // The next claim looks again.
+      return false
+    }
   }
 
   async claim(ask: () => Want): Promise<Claimed> {
@@ -103,12 +120,13 @@ export class SqliteClaims {
     if (this.#inheritedUpTo !== undefined && !this.#hasRecovered(this.#inheritedUpTo)) return this.#recover(ask)
     const due = await this.#claimDue(ask().limit)
     const want = ask()
-    const waiting = want.heldBytes < this.#options.mostBytes ? this.#read(want) : []
-    return {
-      events: [...due, ...waiting],
-      hasMore: !this.#isAtEnd && want.heldBytes < this.#options.mostBytes,
-      nextInMs: this.#nextDueInMs(),
-    }
+    const isFull = want.heldBytes >= this.#options.mostBytes
+    const events = isFull ? due : [...due, ...this.#read(want)]
+    const hasMore = !this.#isAtEnd && !isFull
+    // Read again, and none was missing: the next rows are for the next turn.
+    if (hasMore && events.length === 0) await nextTurn()
+    const nextInMs = this.#nextDueInMs()
+    return { events, hasMore, nextInMs: isFull && !this.#isAtEnd ? Math.min(fullMs, nextInMs) : nextInMs }
   }
 
   #nextDueInMs(): number {
@@ -155,7 +173,9 @@ export class SqliteClaims {
     return rows.flatMap((row) => {
       this.#highest = Math.max(this.#highest, row.id)
       try {
-        return [toClaimed(row)]
+        const event = toClaimed(row)
+        this.#unreadable.delete(row.id)
+        return [event]
       } catch (error) {
         if (!(error instanceof UnreadableEvent)) throw error
         if (!this.#unreadable.has(row.id))
@@ -170,7 +190,8 @@ export class SqliteClaims {
   }
 
   #hasRecovered(inheritedUpTo: number): boolean {
-    if (this.#sql.hasInherited.get(inheritedUpTo)) return false
+    const left = this.#sql.inherited.all(inheritedUpTo, this.#unreadable.size + 1) as { id: number }[]
+    if (left.some(({ id }) => !this.#unreadable.has(id))) return false
     this.#inheritedUpTo = undefined
     this.startOver()
     const { commits, owner } = this.#options
@@ -181,35 +202,43 @@ export class SqliteClaims {
 
   /** Claims while this process recovers. Also reads every event of the media items in front: rare, so simple. */
   async #recover(ask: () => Want): Promise<Claimed> {
-    const { commits, logger } = this.#options
+    const { commits } = this.#options
     const due = await this.#claimDue(ask().limit)
     const want = ask()
     const found = this.#findRecovering(want)
     const events = [...due, ...this.#toClaimed(found.map((id) => this.#sql.get.get(id) as EventRow))]
     this.#running = new Set([...want.held, ...events].map(({ id }) => Number(id)))
     if (events.length > 0)
-      await commits.add(() => this.#record()).catch((error) => {
-        logger.error({ err: error }, 'the inbox could not record which events start')
-      })
-    return { events, hasMore: found.length >= want.limit, nextInMs: this.#nextDueInMs() }
+      await commits
+        .add(() => this.#record())
+        .then(
+          () => this.#outage.worked(),
+          (error) => this.#couldNotRecord(error),
+        )
+    return { events, hasMore: found.length >= eventsPerTurn, nextInMs: this.#nextDueInMs() }
+  }
+
+  #couldNotRecord(err: unknown): void {
+    this.#outage.failed(() => this.#options.logger.error({ err }, 'the inbox could not record which events start'))
   }
 
   /** Ids of healthy events that are not behind an unclaimed suspect of their media item, and of one suspect if it is wanted. */
-  #findRecovering({ limit, withSuspect, held, crowded }: Want): number[] {
+  #findRecovering({ limit, withSuspect, held }: Want): number[] {
+    const most = Math.min(limit, eventsPerTurn)
     const holds = new Set(held.map(({ id }) => id))
-    const isFull = new Set(crowded.map(hashMedia))
     /** The first event that is left out, by media item: the later ones must not overtake it. */
     const left = new Map<number, number>()
     const found: number[] = []
     for (const { id, media, crashes } of this.#rowsWithMedia()) {
       if (holds.has(id) || this.#unreadable.has(id)) continue
-      if (crashes === 0 && !isFull.has(media) && !left.has(media)) found.push(id)
-      else if (!left.has(media)) left.set(media, id)
-      if (found.length >= limit) break
+      if (left.has(media)) continue
+      if (crashes === 0) found.push(id)
+      else left.set(media, id)
+      if (found.length === most) break
     }
     if (!withSuspect) return found
     const suspects = this.#sql.suspects.all() as { id: number; media: number }[]
-    const next = suspects.find(({ id, media }) => !holds.has(id) && !isFull.has(media) && left.get(media) === id)
+    const next = suspects.find(({ id, media }) => !holds.has(id) && left.get(media) === id)
     return next === undefined ? found : [...found, next.id]
   }
 

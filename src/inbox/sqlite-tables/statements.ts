@@ -36,7 +36,7 @@ export const prepareEvents = (database: SqliteDatabase) => ({
   handled: database.prepare(insertOf('handled')),
   remove: database.prepare('DELETE FROM inbox_event WHERE id = ?'),
   delay: database.prepare(
-    `UPDATE inbox_event SET due_at = ?, delayed_at = ?, attempts = attempts + ?, completed = ?,
+    `UPDATE inbox_event SET due_at = ?, delayed_at = ?, attempts = ?, completed = ?,
        failed = coalesce(?, failed), crashes = crashes * ?
      WHERE id = ?`,
   ),
@@ -57,7 +57,7 @@ export const prepareClaims = (database: SqliteDatabase) => ({
   take: database.prepare('UPDATE inbox_event SET since = due_at, due_at = NULL, delayed_at = NULL WHERE id = ?'),
   nextDue: database.prepare('SELECT min(due_at) AS next FROM inbox_event WHERE due_at IS NOT NULL'),
   lastWaiting: database.prepare('SELECT max(id) AS last FROM inbox_event WHERE due_at IS NULL'),
-  hasInherited: database.prepare('SELECT 1 FROM inbox_event WHERE id <= ? AND due_at IS NULL LIMIT 1'),
+  inherited: database.prepare('SELECT id FROM inbox_event WHERE id <= ? AND due_at IS NULL ORDER BY id LIMIT ?'),
   withMedia: database.prepare(
     `SELECT id, media, crashes FROM inbox_event e JOIN inbox_key k USING (id)
      WHERE id > ? AND due_at IS NULL ORDER BY id LIMIT ?`,
@@ -67,9 +67,7 @@ export const prepareClaims = (database: SqliteDatabase) => ({
      WHERE crashes > 0 AND due_at IS NULL ORDER BY crashes, id`,
   ),
   ids: database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?'),
-  retries: database.prepare(
-    'SELECT count(*) AS retrying, min(due_at) AS next FROM inbox_event WHERE due_at > ?',
-  ),
+  retries: database.prepare('SELECT count(*) AS retrying, min(due_at) AS next FROM inbox_event WHERE due_at > ?'),
   counts: database.prepare(
     `SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying,
        min(CASE WHEN due_at > ? THEN NULL ELSE coalesce(due_at, since, received_at) END) AS oldest FROM inbox_event`,

@@ -17,11 +17,7 @@ export class RecordedRuns {
   }
 
   /** Records that a handler has completed and runs its function, as part of a transaction. If it throws, undo both. */
-  run<Result>(
-    id: number,
-    { handler, signal }: TransactionScope,
-    run: (client: never) => MaybePromise<Result>,
-  ): Result {
+  run<Result>(id: number, { handler, signal }: TransactionScope, run: (client: never) => MaybePromise<Result>): Result {
     signal.throwIfAborted()
     this.#events.completeOnce(id, handler)
     const result = this.#lent.lend(() => this.isRecorded(id, handler), run)

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
-import type { EventRecord, InboxEvents, InboxStats, InspectedInbox, OpenExpectation } from '../reading.ts'
 import { checkQuery } from '../operations/event-query.ts'
+import type { EventRecord, InboxEvents, InboxStats, InspectedInbox, OpenExpectation } from '../reading.ts'
 import { countDeadLetters } from '../sql/dead-letters.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
 import { inTransaction } from '../sqlite-tables/database.ts'
@@ -60,7 +60,11 @@ export function openInboxFile(path: string): InboxFile {
   const unfinished = () => {
     const row = counts.get(Date.now(), Date.now()) as { unfinished: number; retrying: number; oldest: number | null }
     const { retrying, oldest } = row
-    return { waiting: row.unfinished - retrying, retrying, ...(oldest !== null && { oldestWaitingAt: new Date(oldest) }) }
+    return {
+      waiting: row.unfinished - retrying,
+      retrying,
+      ...(oldest !== null && { oldestWaitingAt: new Date(oldest) }),
+    }
   }
   const reader = new SqliteEventReader(file, { current: () => undefined, checkOpen })
   const own: Pick<InboxFile, 'stats' | 'events' | 'expected' | 'close'> = {
