@@ -1,5 +1,6 @@
 import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
 import { longestWaitMs, nextTurn, type Timer, unref, within } from '../../internal/timers.ts'
 import type { JobEnd } from '../engine/job.ts'
 import { logReleased, releaseUnrecorded } from '../engine/jobs.ts'
@@ -54,6 +55,7 @@ export class SqlWorker {
   #crowded: readonly string[] = []
   /** True if the answer to a claim was lost: this process may hold events that it does not know. */
   #isUnsure = false
+  readonly #outage = new OutageLog()
   #failures = 0
   #toldAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
@@ -175,6 +177,7 @@ export class SqlWorker {
       if (!isPaused && this.#room() === 0) break
       try {
         this.#wakeIn(await (isPaused ? this.#giveBack() : this.#claimSome()))
+        this.#outage.worked()
         this.#failures = 0
       } catch (error) {
         this.#isUnsure = true
@@ -186,7 +189,8 @@ export class SqlWorker {
 
   #tell(error: unknown): void {
     if (this.#state === 'stopped') return
-    if (!this.#store.isTransient(error)) return this.#logger.error({ err: error }, 'the inbox could not claim events')
+    if (!this.#store.isTransient(error))
+      return this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not claim events'))
     // A claim that always takes too long looks transient too.
     if (++this.#failures < tellingFailures || performance.now() < this.#toldAt + quietMs) return
     this.#toldAt = performance.now()
