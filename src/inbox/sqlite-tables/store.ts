@@ -147,7 +147,9 @@ export class SqliteStore implements EventStore {
 
   #isFull(): boolean {
     const unfinished = this.#unfinished.number + this.#pending - this.options.commits.late
-    return this.listener?.isFull(unfinished, this.options.limits.maxWaiting) ?? false
+    const { maxWaiting } = this.options.limits
+    // At first nothing runs yet.
+    return this.listener?.isFull(unfinished, maxWaiting) ?? unfinished >= maxWaiting
   }
 
   accept(event: NewEvent): MaybePromise<boolean> {
