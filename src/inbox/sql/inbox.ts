@@ -189,6 +189,7 @@ export class SqlInbox implements Inbox {
 
   async #close(timeoutMs: number): Promise<CloseReport> {
     const left = countdown(timeoutMs)
+    this.#worker?.stopStarting()
     await within(left(), this.#store.accepted(), () => {})
     const waiting = (await this.#worker?.finish(left)) ?? []
     const last = forLastSteps(left)

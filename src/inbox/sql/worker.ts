@@ -315,19 +315,19 @@ export class SqlWorker {
 
   /** Stops for good, at once: another process has the storage now. */
   abandon(reason: string): void {
-    this.#stop()
+    this.stopStarting()
     this.#engine.giveUp([...this.jobs], reason)
   }
 
-  #stop(): void {
+  /** Starts no more events. */
+  stopStarting(): void {
     this.#state = 'stopped'
     clearTimeout(this.#timer)
     this.#engine.stop(() => {})
   }
 
-  /** Starts no more events, and waits for running ones. Returns the events that waited. Call `release` afterwards. */
+  /** Waits for running events. Returns those that waited. Call `stopStarting` before, and `release` afterwards. */
   async finish(left: Countdown): Promise<readonly UnfinishedEvent[]> {
-    this.#stop()
     await within(left(), Promise.resolve(this.#claiming), () => {})
     const waiting = this.jobs.release(['claiming', 'waiting'])
     await this.jobs.idle(left())
