@@ -195,6 +195,8 @@ export class SqlInbox implements Inbox {
     const last = forLastSteps(left)
     const running = (await this.#worker?.release(last)) ?? []
     const held = [...waiting, ...running]
+    // An event that is stored from now on would not be reported.
+    await within(last(disconnectMs), this.#store.accepted(), () => {})
     const unfinished = this.#store.unfinished === undefined ? running : [...held, ...this.#left(held)]
     await within(last(disconnectMs), Promise.resolve(this.#activity?.finish()), () => {}).catch(() => {})
     const closed = Promise.all([this.#upkeep?.stop(), this.#store.close()])

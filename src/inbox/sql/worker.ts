@@ -59,6 +59,8 @@ export class SqlWorker {
   #failures = 0
   #toldAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
+  /** Events that waited when this process stopped. */
+  readonly #released: UnfinishedEvent[] = []
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
   constructor({ store, host, concurrency }: SqlWorkerOptions) {
@@ -315,8 +317,8 @@ export class SqlWorker {
 
   /** Stops for good, at once: another process has the storage now. */
   abandon(reason: string): void {
-    this.stopStarting()
     this.#engine.giveUp([...this.jobs], reason)
+    this.stopStarting()
   }
 
   /** Starts no more events. */
@@ -324,14 +326,16 @@ export class SqlWorker {
     this.#state = 'stopped'
     clearTimeout(this.#timer)
     this.#engine.stop(() => {})
+    // Now: the end of a running event would start the next one of its media item.
+    this.#released.push(...this.jobs.release(['claiming', 'waiting']))
   }
 
   /** Waits for running events. Returns those that waited. Call `stopStarting` before, and `release` afterwards. */
   async finish(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     await within(left(), Promise.resolve(this.#claiming), () => {})
-    const waiting = this.jobs.release(['claiming', 'waiting'])
+    this.#released.push(...this.jobs.release(['claiming', 'waiting']))
     await this.jobs.idle(left())
-    return waiting
+    return this.#released
   }
 
   /** Releases the remaining events. */
