@@ -69,9 +69,12 @@ export class SqliteClaims {
     return this.#unreadable.size
   }
 
-  /** The first event behind those that were read. */
-  firstLeft(): EventRow | undefined {
-    return this.#isAtEnd ? undefined : (this.#sql.waiting.all(this.#position, 1) as EventRow[])[0]
+  /** Time since which the first event waits that no claim has read (ms since the epoch). */
+  oldestLeft(): number | undefined {
+    const due = this.#nextDueAt()
+    const [row] = this.#isAtEnd ? [] : (this.#sql.waiting.all(this.#position, 1) as EventRow[])
+    const since = row && (row.since ?? row.received_at)
+    return due > Date.now() ? since : Math.min(due, since ?? due)
   }
 
   /** Reads from the first event on: some that this process does not hold may be behind the position. */
@@ -80,12 +83,14 @@ export class SqliteClaims {
     this.#isAtEnd = false
   }
 
-  /** Events were stored that were not handed over. */
-  stored(): void {
+  /** An event was stored that is not handed over. */
+  stored(id: number): void {
     this.#isAtEnd = false
+    // A claim has read it, or an earlier event had its id: those start over once the keys behind are forgotten.
+    if (id <= this.#position) this.startOver()
   }
 
-  /** Takes an event that was just stored. False: a claim has read it, or has to read others first. */
+  /** Takes an event that was just stored. False: a claim has to read it, and maybe others first. */
   handOver(id: number): boolean {
     if (!this.#isAtEnd || id <= this.#position) return false
     this.#position = id
@@ -129,9 +134,12 @@ export class SqliteClaims {
     return { events, hasMore, nextInMs: isFull && !this.#isAtEnd ? Math.min(fullMs, nextInMs) : nextInMs }
   }
 
+  #nextDueAt(): number {
+    return (this.#sql.nextDue.get() as { next: number | null }).next ?? Number.POSITIVE_INFINITY
+  }
+
   #nextDueInMs(): number {
-    const { next } = this.#sql.nextDue.get() as { next: number | null }
-    return next === null ? Number.POSITIVE_INFINITY : Math.max(0, next - Date.now())
+    return Math.max(0, this.#nextDueAt() - Date.now())
   }
 
   /** Claims retries that are due, in one commit. */

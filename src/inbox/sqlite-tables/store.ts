@@ -179,7 +179,7 @@ export class SqliteStore implements EventStore {
     if (isOurs && hasRoom && this.#claims.handOver(id))
       this.listener?.handOver({ id, releases: 0, accepted, attempts: 0, completed: [], crashes: 0, size: event.length })
     else {
-      this.#claims.stored()
+      this.#claims.stored(id)
       this.listener?.heard('new')
     }
     return true
@@ -188,7 +188,7 @@ export class SqliteStore implements EventStore {
   /** An event was put back, or handed over by an expectation. */
   #stored(id: number): void {
     this.#unfinished.stored(id)
-    this.#claims.stored()
+    this.#claims.stored(id)
   }
 
   async accepted(): Promise<void> {
@@ -200,7 +200,8 @@ export class SqliteStore implements EventStore {
     const { expectations } = storage.events
     await this.#unfinished.finish()
     // Deliveries have the other half of the room.
-    const room = Math.ceil(limits.maxWaiting / 2) - this.#unfinished.number
+    const waiting = this.#unfinished.number - (this.listener?.load().running ?? 0)
+    const room = Math.ceil(limits.maxWaiting / 2) - waiting
     if (room <= 0) return fullMs
     const limit = Math.min(eventsPerTurn, room)
     if (expectations.nextAt() <= Date.now()) {
@@ -334,10 +335,9 @@ export class SqliteStore implements EventStore {
     }
   }
 
-  /** Time since which the first event waits that this process does not hold. */
   #oldestLeft(): Date | undefined {
-    const row = this.#claims.firstLeft()
-    return row && new Date(row.since ?? row.received_at)
+    const since = this.#claims.oldestLeft()
+    return since === undefined ? undefined : new Date(since)
   }
 
   expected(limit?: number): readonly OpenExpectation[] {

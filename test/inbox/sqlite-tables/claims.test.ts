@@ -92,10 +92,20 @@ describe('claims', () => {
     expect(claims.handOver(store())).toBe(false)
     expect((await claim()).ids).toEqual([1, 2, 3])
     expect(claims.handOver(store())).toBe(true)
-    store()
-    claims.stored()
+    claims.stored(store())
     expect(claims.handOver(store())).toBe(false)
     expect((await claim()).ids).toEqual([5, 6])
+  })
+
+  test('find an event that has the id of an earlier one, whose key was forgotten', async () => {
+    const { claims, claim, store, ends, database } = await claiming([{}, {}])
+    await claim()
+    ends(2)
+    database.exec('DELETE FROM inbox_key WHERE id = 2')
+    const id = store()
+    expect([id, claims.handOver(id)]).toEqual([2, false])
+    claims.stored(id)
+    expect((await claim()).ids).toEqual([2])
   })
 
   test('that start over leave out what is held, in pages, each in a turn of its own', async () => {
