@@ -57,10 +57,11 @@ export class SqlInbox implements Inbox {
   readonly deadLetters: SqlDeadLetters
   readonly events: InboxEvents
   readonly pauses: StoredPauses
+  /** Absent where nothing runs between requests. */
+  readonly activity?: (since: Date) => Promise<readonly ActivityMinute[]>
   readonly #host: InboxHost
   readonly #store: EventStore
   readonly #worker: SqlWorker | undefined
-  /** Absent where nothing runs between requests. */
   readonly #activity: StoredActivity | undefined
   readonly #upkeep: Upkeep | undefined
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
@@ -79,7 +80,9 @@ export class SqlInbox implements Inbox {
     const obey = worker && ((pauses: readonly Pause[]) => worker.obey(pauses))
     this.pauses = new StoredPauses(pauseTable(store.tables), { host, obey })
     if (isAlwaysOn) {
-      this.#activity = this.#recordActivity()
+      const activity = this.#recordActivity()
+      this.#activity = activity
+      this.activity = (since) => activity.since(since)
       this.#upkeep = new Upkeep({ store, worker, deadLetters: this.deadLetters, pauses: this.pauses, logger: host.logger })
     }
     store.open((tables) => this.#opened(tables))
@@ -163,10 +166,6 @@ export class SqlInbox implements Inbox {
 
   expected(limit?: number): MaybePromise<readonly OpenExpectation[]> {
     return this.#store.expected(limit)
-  }
-
-  activity(since: Date): Promise<readonly ActivityMinute[]> {
-    return this.#activity?.since(since) ?? Promise.resolve([])
   }
 
   #heard(signal: Signal): void {
