@@ -206,7 +206,8 @@ export class SqlWorker {
   #room(): number {
     const { waiting } = this.jobs.counts()
     const { running } = this.#engine
-    const { claimSize, readAhead } = this.#store
+    const { claimSize, readAhead, mostBytes = Number.POSITIVE_INFINITY } = this.#store
+    if (this.jobs.bytes >= mostBytes) return 0
     if (running < this.#concurrency) return waiting < readAhead ? claimSize : 0
     return waiting <= claimSize / 4 ? Math.max(claimSize - waiting - running, 0) : 0
   }

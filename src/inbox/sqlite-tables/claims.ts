@@ -26,15 +26,12 @@ export const eventsPerTurn = 50
 /** Rows whose ids alone are read in one turn. */
 const idsPerTurn = 2_000
 
-/** Delay before the next claim, while memory is full (ms). */
-const fullMs = 100
-
 export interface SqliteClaimsOptions {
   readonly tables: SqliteTables
   readonly commits: Commits
   readonly owner: Pick<OwnerRow, 'isRecovering' | 'holdMs' | 'recordRunning' | 'recovered'>
   readonly logger: Logger
-  /** Memory that held events may take beyond which no more are claimed (bytes, about). */
+  /** Memory of held events beyond which no more are claimed (bytes, about). */
   readonly mostBytes: number
 }
 
@@ -123,15 +120,12 @@ export class SqliteClaims {
   async claim(ask: () => Want): Promise<Claimed> {
     await this.#canStart
     if (this.#inheritedUpTo !== undefined && !this.#hasRecovered(this.#inheritedUpTo)) return this.#recover(ask)
-    const due = await this.#claimDue(ask().limit)
-    const want = ask()
-    const isFull = want.heldBytes >= this.#options.mostBytes
-    const events = isFull ? due : [...due, ...this.#read(want)]
-    const hasMore = !this.#isAtEnd && !isFull
+    const due = await this.#claimDue(ask())
+    const events = [...due, ...this.#read(ask())]
+    const hasMore = !this.#isAtEnd
     // Read again, and none was missing: the next rows are for the next turn.
     if (hasMore && events.length === 0) await nextTurn()
-    const nextInMs = this.#nextDueInMs()
-    return { events, hasMore, nextInMs: isFull && !this.#isAtEnd ? Math.min(fullMs, nextInMs) : nextInMs }
+    return { events, hasMore, nextInMs: this.#nextDueInMs() }
   }
 
   #nextDueAt(): number {
@@ -143,9 +137,9 @@ export class SqliteClaims {
   }
 
   /** Claims retries that are due, in one commit. */
-  async #claimDue(limit: number): Promise<ClaimedEvent[]> {
-    const most = Math.min(limit, eventsPerTurn)
-    const read = () => this.#sql.due.all(Date.now(), most) as EventRow[]
+  async #claimDue(want: Want): Promise<ClaimedEvent[]> {
+    const most = Math.min(want.limit, eventsPerTurn)
+    const read = () => this.#rowsOf(idsOf(this.#sql.due.all(Date.now(), most)), want)
     if (read().length === 0) return []
     const rows = await this.#options.commits.add(() => {
       const due = read()
@@ -155,26 +149,39 @@ export class SqliteClaims {
     return this.#toClaimed(rows.map((row) => ({ ...row, since: row.due_at, due_at: null })))
   }
 
+  /** Reads the first of some events, as many as there is memory for. */
+  #rowsOf(ids: readonly number[], { heldBytes }: Want): EventRow[] {
+    const rows: EventRow[] = []
+    for (let bytes = heldBytes; rows.length < ids.length && bytes < this.#options.mostBytes; ) {
+      const row = this.#sql.get.get(ids[rows.length]) as EventRow
+      rows.push(row)
+      bytes += row.event.length
+    }
+    return rows
+  }
+
   /** Reads on behind the position. */
   #read(want: Want): ClaimedEvent[] {
     if (this.#position < this.#highest) return this.#readAgain(want)
     const most = Math.min(want.limit, eventsPerTurn)
-    const rows = this.#sql.waiting.all(this.#position, most) as EventRow[]
+    const ids = idsOf(this.#sql.waitingIds.all(this.#position, most))
+    const rows = this.#rowsOf(ids, want)
     this.#position = rows.at(-1)?.id ?? this.#position
-    this.#isAtEnd = rows.length < most
+    this.#isAtEnd = ids.length < most && rows.length === ids.length
     return this.#toClaimed(rows)
   }
 
   /** Reads events that were read before, except those this process holds. */
-  #readAgain({ held, limit }: Want): ClaimedEvent[] {
-    const holds = new Set(held.map(({ id }) => id))
-    const most = Math.min(limit, eventsPerTurn)
-    const ids = (this.#sql.waitingIds.all(this.#position, idsPerTurn) as { id: number }[]).map(({ id }) => id)
+  #readAgain(want: Want): ClaimedEvent[] {
+    const holds = new Set(want.held.map(({ id }) => id))
+    const most = Math.min(want.limit, eventsPerTurn)
+    const ids = idsOf(this.#sql.waitingIds.all(this.#position, idsPerTurn))
     const missing = ids.filter((id) => !holds.has(id)).slice(0, most)
-    const isCut = missing.length === most
-    this.#position = (isCut ? missing.at(-1) : ids.at(-1)) ?? this.#highest
+    const rows = this.#rowsOf(missing, want)
+    const isCut = rows.length === most || rows.length < missing.length
+    this.#position = isCut ? (rows.at(-1)?.id ?? this.#position) : (ids.at(-1) ?? this.#highest)
     this.#isAtEnd = !isCut && ids.length < idsPerTurn
-    return this.#toClaimed(missing.map((id) => this.#sql.get.get(id) as EventRow))
+    return this.#toClaimed(rows)
   }
 
   #toClaimed(rows: readonly EventRow[]): ClaimedEvent[] {
@@ -211,10 +218,11 @@ export class SqliteClaims {
   /** Claims while this process recovers. Also reads every event of the media items in front: rare, so simple. */
   async #recover(ask: () => Want): Promise<Claimed> {
     const { commits } = this.#options
-    const due = await this.#claimDue(ask().limit)
+    const due = await this.#claimDue(ask())
     const want = ask()
     const found = this.#findRecovering(want)
-    const events = [...due, ...this.#toClaimed(found.map((id) => this.#sql.get.get(id) as EventRow))]
+    const rows = this.#rowsOf(found, want)
+    const events = [...due, ...this.#toClaimed(rows)]
     this.#running = new Set([...want.held, ...events].map(({ id }) => Number(id)))
     if (events.length > 0)
       await commits
@@ -223,7 +231,8 @@ export class SqliteClaims {
           () => this.#outage.worked(),
           (error) => this.#couldNotRecord(error),
         )
-    return { events, hasMore: found.length >= eventsPerTurn, nextInMs: this.#nextDueInMs() }
+    const hasMore = found.length >= Math.min(want.limit, eventsPerTurn) || rows.length < found.length
+    return { events, hasMore, nextInMs: this.#nextDueInMs() }
   }
 
   #couldNotRecord(err: unknown): void {
@@ -259,3 +268,5 @@ export class SqliteClaims {
     }
   }
 }
+
+const idsOf = (rows: readonly unknown[]): number[] => (rows as readonly { id: number }[]).map(({ id }) => id)

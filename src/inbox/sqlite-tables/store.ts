@@ -31,7 +31,7 @@ export interface SqliteStoreOptions {
   readonly host: InboxHost
   /** The name of this process, for operators. Absent if it has none. */
   readonly process?: string
-  /** Memory that held events may take beyond which no more are claimed (bytes, about). */
+  /** Memory of held events beyond which no more are claimed (bytes, about). */
   readonly mostBytes: number
 }
 
@@ -56,6 +56,7 @@ export class SqliteStore implements EventStore {
   readonly isQuiet = false
   readonly hasExpired = false
   readonly pollMs: number = 60_000
+  readonly mostBytes: number
   readonly isTransient = isBusy
   protected readonly options: SqliteStoreOptions
   protected listener: StoreListener | undefined
@@ -72,6 +73,7 @@ export class SqliteStore implements EventStore {
   constructor(options: SqliteStoreOptions) {
     const { storage, commits, owner, limits, host, mostBytes } = options
     this.options = options
+    this.mostBytes = mostBytes
     this.tables = tablesOver(storage.sql, {
       hashKey: storage.events.hashKey,
       checkOpen: () => this.#checkOpen(),
@@ -175,7 +177,7 @@ export class SqliteStore implements EventStore {
     if (id === undefined) return false
     this.#unfinished.stored(id)
     const isOurs = this.options.commits.isOwner()
-    const hasRoom = (this.listener?.load().bytes ?? 0) < this.options.mostBytes
+    const hasRoom = (this.listener?.load().bytes ?? 0) < this.mostBytes
     if (isOurs && hasRoom && this.#claims.handOver(id))
       this.listener?.handOver({ id, releases: 0, accepted, attempts: 0, completed: [], crashes: 0, size: event.length })
     else {
