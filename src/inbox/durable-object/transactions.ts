@@ -25,7 +25,11 @@ export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {
 }
 
 /** Makes the transactions of handlers, in the storage of the object. */
-export function objectTransactions(sql: ObjectSql, commits: ObjectCommits, events: SqliteEvents): EventStore['transact'] {
+export function objectTransactions(
+  sql: ObjectSql,
+  commits: ObjectCommits,
+  events: SqliteEvents,
+): EventStore['transact'] {
   const runs = new RecordedRuns(events, new LentClient(sql))
   return async ({ job }, scope, run) => {
     // As with the other databases, a signal that is aborted in this turn still rolls it back.

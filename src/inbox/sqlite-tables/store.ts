@@ -33,10 +33,15 @@ export interface SqliteStoreOptions {
   readonly process?: string
   /** Memory of held events beyond which no more are claimed (bytes, about). */
   readonly mostBytes: number
+  /** True to count the unfinished events in one turn, so that the first event is accepted in its own. */
+  readonly countsAtOnce?: boolean
 }
 
 /** Delays before the next clean-up (ms): usually, and while there is much to clean up. */
-const cleanUpMs = { usual: 500, busy: 20 }
+export const cleanUpMs = { usual: 500, busy: 20 }
+
+/** Rows that are counted in one turn: one or two milliseconds. */
+const rowsPerTurn = 2_000
 
 /** Delay before the next look at what is overdue, while there is no room for it (ms). */
 const fullMs = 1_000
@@ -71,7 +76,7 @@ export class SqliteStore implements EventStore {
   #isClosed = false
 
   constructor(options: SqliteStoreOptions) {
-    const { storage, commits, owner, limits, host, mostBytes } = options
+    const { storage, commits, owner, limits, host, mostBytes, countsAtOnce = false } = options
     this.options = options
     this.mostBytes = mostBytes
     this.tables = tablesOver(storage.sql, {
@@ -100,7 +105,7 @@ export class SqliteStore implements EventStore {
       },
     }
     this.replace = replaceIn(storage, commits, host)
-    this.#unfinished = new UnfinishedCount(storage.database)
+    this.#unfinished = new UnfinishedCount(storage.database, countsAtOnce ? Number.MAX_SAFE_INTEGER : rowsPerTurn)
     // Now: tables that can't be read are not opened.
     this.#unfinished.finish()
   }
@@ -137,14 +142,14 @@ export class SqliteStore implements EventStore {
     return this.options.storage.events.expectations.nextAt()
   }
 
-  /** Time at which there is something to do (ms since the epoch). Infinity if nothing is left or expected. */
-  protected dueAt(): number {
+  /** Time at which an event can go on (ms since the epoch), now at the earliest. Infinity if none can. */
+  protected workAt(): number {
     const { running = 0, isPaused = false } = this.listener?.load() ?? {}
     if (running > 0) return Date.now()
-    if (isPaused) return this.deadlineAt()
+    if (isPaused) return Number.POSITIVE_INFINITY
     const { retrying, next } = this.#sql.retries.get(Date.now()) as { retrying: number; next: number | null }
     const canStart = this.#unfinished.number - this.#claims.unreadable - retrying
-    return canStart > 0 ? Date.now() : Math.min(next ?? Number.POSITIVE_INFINITY, this.deadlineAt())
+    return canStart > 0 ? Date.now() : (next ?? Number.POSITIVE_INFINITY)
   }
 
   #isFull(): boolean {

@@ -2,19 +2,18 @@ import { nextTurn } from '../../internal/timers.ts'
 import type { SqliteDatabase } from './database.ts'
 import { prepareClaims } from './statements.ts'
 
-/** Rows that are counted in one turn: one or two milliseconds. */
-const rowsPerTurn = 2_000
-
 /** The number of unfinished events. Counting takes some turns, in which events are stored and end. */
 export class UnfinishedCount {
   readonly #ids: ReturnType<typeof prepareClaims>['ids']
+  readonly #rowsPerTurn: number
   #number = 0
   /** The events up to this id are counted. */
   #upTo = 0
   #counting: Promise<void> | undefined
 
-  constructor(database: SqliteDatabase) {
+  constructor(database: SqliteDatabase, rowsPerTurn: number) {
     this.#ids = prepareClaims(database).ids
+    this.#rowsPerTurn = rowsPerTurn
   }
 
   get number(): number {
@@ -61,8 +60,8 @@ export class UnfinishedCount {
 
   #countSome(): void {
     if (this.#upTo === Number.POSITIVE_INFINITY) return
-    const ids = this.#ids.all(this.#upTo, rowsPerTurn) as { id: number }[]
+    const ids = this.#ids.all(this.#upTo, this.#rowsPerTurn) as { id: number }[]
     this.#number += ids.length
-    this.#upTo = ids.length < rowsPerTurn ? Number.POSITIVE_INFINITY : (ids.at(-1) as { id: number }).id
+    this.#upTo = ids.length < this.#rowsPerTurn ? Number.POSITIVE_INFINITY : (ids.at(-1) as { id: number }).id
   }
 }
