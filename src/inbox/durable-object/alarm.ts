@@ -17,10 +17,12 @@ const soonMs = 1_000
 export interface ObjectAlarmOptions {
   readonly storage: Pick<ObjectStorage, 'setAlarm' | 'deleteAlarm'>
   readonly logger: Logger
-  /** Time at which there is something to do (ms since the epoch), now at the earliest. Infinity if nothing is left. */
-  readonly dueAt: () => number
-  /** Does what is due and does not start by itself. */
-  readonly work: () => Promise<void>
+  /** Time at which an event can go on (ms since the epoch), now at the earliest. Infinity if none can. */
+  readonly workAt: () => number
+  /** Time of the next deadline, which can have passed. Infinity if nothing is expected. */
+  readonly deadlineAt: () => number
+  /** Makes events of what is overdue. */
+  readonly handOver: () => Promise<void>
 }
 
 /**
@@ -37,37 +39,37 @@ export class ObjectAlarm {
     this.#options = options
   }
 
-  /** Brings the alarm forward for new work. */
+  /** An event was stored. Brings the alarm forward. */
   guard(): void {
-    const at = this.#next()
-    if (at !== undefined && (this.#at === undefined || this.#at > at)) this.#set(at)
+    // Each delivery comes here, and only a deadline can be sooner.
+    const isGuarded = this.#at !== undefined && this.#at <= Date.now() + guardMs
+    const at = isGuarded ? this.#options.deadlineAt() : this.#next()
+    if (at < (this.#at ?? Number.POSITIVE_INFINITY)) this.#set(at)
   }
 
   /** Sets the alarm for what is left. */
   update(): void {
     const at = this.#next()
-    if (at !== undefined) this.#set(at)
-    else if (this.#at !== undefined) {
-      this.#at = undefined
-      this.#options.storage.deleteAlarm().catch((error) => this.#failed(error))
-    }
+    if (at === Number.POSITIVE_INFINITY) this.#clear()
+    else if (at !== this.#at) this.#set(at)
   }
 
-  #next(): number | undefined {
+  #next(): number {
     const now = Date.now()
-    const dueAt = this.#options.dueAt()
-    if (dueAt === Number.POSITIVE_INFINITY) return undefined
-    return dueAt <= now + soonMs ? now + guardMs : dueAt
+    const { workAt, deadlineAt } = this.#options
+    const nextWorkAt = workAt()
+    return Math.min(nextWorkAt <= now + soonMs ? now + guardMs : nextWorkAt, deadlineAt())
   }
 
   /** Waits until what is due has been handled. */
   async ring(hasStopped: () => boolean): Promise<void> {
+    const { workAt, deadlineAt, handOver } = this.#options
     // First of all: the platform gives up an alarm that fails a few times, and a crash is a failure.
     this.#set(Date.now() + guardMs)
     const endsAt = performance.now() + longestMs
     while (!hasStopped() && performance.now() < endsAt) {
-      await this.#options.work()
-      if (this.#options.dueAt() > Date.now() + soonMs) break
+      await handOver()
+      if (Math.min(workAt(), deadlineAt()) > Date.now() + soonMs) break
       await sleep(lookMs)
     }
     if (!hasStopped()) this.update()
@@ -76,6 +78,12 @@ export class ObjectAlarm {
   #set(at: number): void {
     this.#at = at
     this.#options.storage.setAlarm(Math.ceil(at)).catch((error) => this.#failed(error))
+  }
+
+  #clear(): void {
+    if (this.#at === undefined) return
+    this.#at = undefined
+    this.#options.storage.deleteAlarm().catch((error) => this.#failed(error))
   }
 
   #failed(error: unknown): void {

@@ -3,7 +3,7 @@ import type { InboxHost } from '../inbox.ts'
 import type { Reason } from '../sql/signal.ts'
 import type { NewEvent, Settled } from '../sql/store.ts'
 import type { InboxLimits } from '../sqlite-tables/storage.ts'
-import { SqliteStore } from '../sqlite-tables/store.ts'
+import { cleanUpMs, SqliteStore } from '../sqlite-tables/store.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { commitsOf, openStorage } from './storage.ts'
 import { objectTransactions } from './transactions.ts'
@@ -12,7 +12,10 @@ import { objectTransactions } from './transactions.ts'
 const mostText = 16_000_000
 
 /** Delay before the next clean-up, when the last one has left little (ms). */
-const cleanUpMs = 10_000
+const restMs = 10_000
+
+/** Delay before what is overdue is handed over again, after a failure or while there is no room for it (ms). */
+const againMs = 5_000
 
 /**
  * The storage of a Durable Object. It differs from a file where the platform does: writes are synchronous, no other process
@@ -21,8 +24,10 @@ const cleanUpMs = 10_000
 export class ObjectStore extends SqliteStore {
   override readonly pollMs = Number.POSITIVE_INFINITY
   readonly alarm: ObjectAlarm
-  readonly #host: InboxHost
+  readonly #logger: InboxHost['logger']
   #cleansUpAt = 0
+  /** Nothing overdue is handed over before this time (ms since the epoch). */
+  #handsOverAt = 0
 
   constructor(host: InboxHost, storage: ObjectStorage, limits: InboxLimits) {
     const tables = openStorage(storage)
@@ -35,60 +40,74 @@ export class ObjectStore extends SqliteStore {
       limits,
       host,
       mostBytes: mostText,
+      // An event is stored and its alarm set in one turn.
+      countsAtOnce: true,
     })
-    this.#host = host
+    this.#logger = host.logger
     this.alarm = new ObjectAlarm({
       storage,
       logger: host.logger,
-      dueAt: () => this.dueAt(),
-      work: () => this.#handOverDue(),
+      workAt: () => this.workAt(),
+      deadlineAt: () => this.deadlineAt(),
+      handOver: () => this.#handOver(),
     })
   }
 
   override open(opened: Parameters<SqliteStore['open']>[0]): void {
     super.open(async (tables) => {
+      // First of all: it corrects the delays that a clock that was ahead has recorded.
+      await this.#cleanUp()
       await opened(tables)
+      await this.#handOver()
       this.alarm.update()
     })
+    this.alarm.update()
   }
 
   override accept(event: NewEvent): ReturnType<SqliteStore['accept']> {
     const isNew = super.accept(event)
     this.alarm.guard()
-    this.#turn()
+    void this.#cleanUp()
     return isNew
   }
 
   override look(reason: Reason): void {
     super.look(reason)
-    // Replays, retries by hand and the end of a pause.
+    // A replay, a retry by hand, or a pause or its end.
     if (reason === 'due') this.alarm.update()
   }
 
   override async settle(end: Settled): Promise<boolean> {
     const isOurs = await super.settle(end)
     if (this.isEmpty) this.alarm.update()
-    this.#turn()
+    void this.#cleanUp()
     return isOurs
   }
 
-  async #handOverDue(): Promise<void> {
+  protected override deadlineAt(): number {
+    return Math.max(super.deadlineAt(), this.#handsOverAt)
+  }
+
+  async #handOver(): Promise<void> {
+    if (this.deadlineAt() > Date.now()) return
     try {
-      if (this.deadlineAt() <= Date.now()) await this.acceptDue()
+      // There may be room for more.
+      if ((await this.acceptDue()) === 0) return
     } catch (error) {
-      this.#host.logger.warn({ err: error }, 'the inbox could not hand over what is overdue yet')
+      this.#logger.warn({ err: error }, 'the inbox could not hand over what is overdue yet')
     }
+    if (super.deadlineAt() <= Date.now()) this.#handsOverAt = Date.now() + againMs
   }
 
   /** Cleans up with the work there is: an object without any does not grow, and is not woken for it. */
-  #turn(): void {
+  async #cleanUp(): Promise<void> {
     if (Date.now() < this.#cleansUpAt && !this.options.storage.deadLetters.hasGrown) return
-    this.#cleansUpAt = Date.now() + cleanUpMs
-    this.expire().then(
-      (delayMs) => {
-        if (delayMs < 100) this.#cleansUpAt = 0
-      },
-      (error) => this.#host.logger.warn({ err: error }, 'the inbox could not clean up its storage'),
-    )
+    this.#cleansUpAt = Date.now() + restMs
+    try {
+      // It has not finished.
+      if ((await this.expire()) === cleanUpMs.busy) this.#cleansUpAt = 0
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'the inbox could not clean up its storage')
+    }
   }
 }

@@ -57,10 +57,11 @@ export class SqlInbox implements Inbox {
   readonly deadLetters: SqlDeadLetters
   readonly events: InboxEvents
   readonly pauses: StoredPauses
+  /** Absent where nothing runs between requests. */
+  readonly activity?: (since: Date) => Promise<readonly ActivityMinute[]>
   readonly #host: InboxHost
   readonly #store: EventStore
   readonly #worker: SqlWorker | undefined
-  /** Absent where nothing runs between requests. */
   readonly #activity: StoredActivity | undefined
   readonly #upkeep: Upkeep | undefined
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
@@ -79,7 +80,9 @@ export class SqlInbox implements Inbox {
     const obey = worker && ((pauses: readonly Pause[]) => worker.obey(pauses))
     this.pauses = new StoredPauses(pauseTable(store.tables), { host, obey })
     if (isAlwaysOn) {
-      this.#activity = this.#recordActivity()
+      const activity = this.#recordActivity()
+      this.#activity = activity
+      this.activity = (since) => activity.since(since)
       this.#upkeep = new Upkeep({
         store,
         worker,
@@ -171,10 +174,6 @@ export class SqlInbox implements Inbox {
     return this.#store.expected(limit)
   }
 
-  activity(since: Date): Promise<readonly ActivityMinute[]> {
-    return this.#activity?.since(since) ?? Promise.resolve([])
-  }
-
   #heard(signal: Signal): void {
     const [what, id = ''] = signal.split(' ')
     if (what === 'stop') return this.#worker?.stopId(id)
@@ -196,11 +195,14 @@ export class SqlInbox implements Inbox {
 
   async #close(timeoutMs: number): Promise<CloseReport> {
     const left = countdown(timeoutMs)
+    this.#worker?.stopStarting()
     await within(left(), this.#store.accepted(), () => {})
     const waiting = (await this.#worker?.finish(left)) ?? []
     const last = forLastSteps(left)
     const running = (await this.#worker?.release(last)) ?? []
     const held = [...waiting, ...running]
+    // An event that is stored from now on would not be reported.
+    await within(last(disconnectMs), this.#store.accepted(), () => {})
     const unfinished = this.#store.unfinished === undefined ? running : [...held, ...(await this.#left(held))]
     await within(last(disconnectMs), Promise.resolve(this.#activity?.finish()), () => {}).catch(() => {})
     const closed = Promise.all([this.#upkeep?.stop(), this.#store.close()])

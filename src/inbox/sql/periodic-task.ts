@@ -1,4 +1,5 @@
 import type { Logger } from '../../internal/logger.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
 import { longestWaitMs, type Timer, unref } from '../../internal/timers.ts'
 
 /** Transient failures in a row after which one is logged. */
@@ -8,6 +9,7 @@ const tellingFailures = 3
 export class FailureLog {
   readonly #logger: Logger
   readonly #isTransient: (error: unknown) => boolean
+  readonly #outage = new OutageLog()
   #failures = 0
 
   constructor(logger: Logger, isTransient: (error: unknown) => boolean) {
@@ -17,12 +19,13 @@ export class FailureLog {
 
   failed(error: unknown): void {
     // A statement that always takes too long looks transient too.
-    if (!this.#isTransient(error) || ++this.#failures === tellingFailures)
-      this.#logger.error({ err: error }, 'the inbox could not do its background work')
+    if (this.#isTransient(error) && ++this.#failures < tellingFailures) return
+    this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not do its background work'))
   }
 
   succeeded(): void {
     this.#failures = 0
+    this.#outage.worked()
   }
 }
 

@@ -159,6 +159,8 @@ export interface EventStore extends EventReads, JobStore {
   readonly claimSize: number
   /** Maximum number of held events that wait. */
   readonly readAhead: number
+  /** Memory of held events beyond which no more are claimed (bytes, about). Absent if `readAhead` is limit enough. */
+  readonly mostBytes?: number
   /** Maximum number of events with an unrecorded end. A crash repeats their handlers. */
   readonly maxUnrecorded: number
   /** True while signals of other processes arrive. */

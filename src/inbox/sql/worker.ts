@@ -1,5 +1,6 @@
 import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
 import { longestWaitMs, nextTurn, type Timer, unref, within } from '../../internal/timers.ts'
 import type { JobEnd } from '../engine/job.ts'
 import { logReleased, releaseUnrecorded } from '../engine/jobs.ts'
@@ -54,9 +55,12 @@ export class SqlWorker {
   #crowded: readonly string[] = []
   /** True if the answer to a claim was lost: this process may hold events that it does not know. */
   #isUnsure = false
+  readonly #outage = new OutageLog()
   #failures = 0
   #toldAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
+  /** Events that waited when this process stopped. */
+  readonly #released: UnfinishedEvent[] = []
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
   constructor({ store, host, concurrency }: SqlWorkerOptions) {
@@ -175,6 +179,7 @@ export class SqlWorker {
       if (!isPaused && this.#room() === 0) break
       try {
         this.#wakeIn(await (isPaused ? this.#giveBack() : this.#claimSome()))
+        this.#outage.worked()
         this.#failures = 0
       } catch (error) {
         this.#isUnsure = true
@@ -186,7 +191,8 @@ export class SqlWorker {
 
   #tell(error: unknown): void {
     if (this.#state === 'stopped') return
-    if (!this.#store.isTransient(error)) return this.#logger.error({ err: error }, 'the inbox could not claim events')
+    if (!this.#store.isTransient(error))
+      return this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not claim events'))
     // A claim that always takes too long looks transient too.
     if (++this.#failures < tellingFailures || performance.now() < this.#toldAt + quietMs) return
     this.#toldAt = performance.now()
@@ -200,7 +206,8 @@ export class SqlWorker {
   #room(): number {
     const { waiting } = this.jobs.counts()
     const { running } = this.#engine
-    const { claimSize, readAhead } = this.#store
+    const { claimSize, readAhead, mostBytes = Number.POSITIVE_INFINITY } = this.#store
+    if (this.jobs.bytes >= mostBytes) return 0
     if (running < this.#concurrency) return waiting < readAhead ? claimSize : 0
     return waiting <= claimSize / 4 ? Math.max(claimSize - waiting - running, 0) : 0
   }
@@ -311,23 +318,25 @@ export class SqlWorker {
 
   /** Stops for good, at once: another process has the storage now. */
   abandon(reason: string): void {
-    this.#stop()
     this.#engine.giveUp([...this.jobs], reason)
+    this.stopStarting()
   }
 
-  #stop(): void {
+  /** Starts no more events. */
+  stopStarting(): void {
     this.#state = 'stopped'
     clearTimeout(this.#timer)
     this.#engine.stop(() => {})
+    // Now: the end of a running event would start the next one of its media item.
+    this.#released.push(...this.jobs.release(['claiming', 'waiting']))
   }
 
-  /** Starts no more events, and waits for running ones. Returns the events that waited. Call `release` afterwards. */
+  /** Waits for running events. Returns those that waited. Call `stopStarting` before, and `release` afterwards. */
   async finish(left: Countdown): Promise<readonly UnfinishedEvent[]> {
-    this.#stop()
     await within(left(), Promise.resolve(this.#claiming), () => {})
-    const waiting = this.jobs.release(['claiming', 'waiting'])
+    this.#released.push(...this.jobs.release(['claiming', 'waiting']))
     await this.jobs.idle(left())
-    return waiting
+    return this.#released
   }
 
   /** Releases the remaining events. */

@@ -1,10 +1,10 @@
 import type { Logger } from '../../internal/logger.ts'
-import { sleep } from '../../internal/timers.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
+import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { ClaimedEvent } from '../sql/event.ts'
 import type { Claimed, Want } from '../sql/store.ts'
 import type { OwnerRow } from './owner-row.ts'
 import { type EventRow, toClaimed, UnreadableEvent } from './rows.ts'
-import { hashMedia } from './schema.ts'
 import { prepareClaims } from './statements.ts'
 import type { Commits, SqliteTables } from './storage.ts'
 
@@ -32,7 +32,7 @@ export interface SqliteClaimsOptions {
   readonly commits: Commits
   readonly owner: Pick<OwnerRow, 'isRecovering' | 'holdMs' | 'recordRunning' | 'recovered'>
   readonly logger: Logger
-  /** Memory that held events may take beyond which no more are claimed (bytes, about). */
+  /** Memory of held events beyond which no more are claimed (bytes, about). */
   readonly mostBytes: number
 }
 
@@ -52,6 +52,7 @@ export class SqliteClaims {
   #inheritedUpTo: number | undefined
   /** The events on the list of this process, while it recovers. */
   #running = new Set<number>()
+  readonly #outage = new OutageLog()
 
   constructor(options: SqliteClaimsOptions) {
     const { tables, owner } = options
@@ -66,9 +67,12 @@ export class SqliteClaims {
     return this.#unreadable.size
   }
 
-  /** The first event behind those that were read. */
-  firstLeft(): EventRow | undefined {
-    return this.#isAtEnd ? undefined : (this.#sql.waiting.all(this.#position, 1) as EventRow[])[0]
+  /** Time since which the first event waits that no claim has read (ms since the epoch). */
+  oldestLeft(): number | undefined {
+    const due = this.#nextDueAt()
+    const [row] = this.#isAtEnd ? [] : (this.#sql.waiting.all(this.#position, 1) as EventRow[])
+    const since = row && (row.since ?? row.received_at)
+    return due > Date.now() ? since : Math.min(due, since ?? due)
   }
 
   /** Reads from the first event on: some that this process does not hold may be behind the position. */
@@ -77,12 +81,14 @@ export class SqliteClaims {
     this.#isAtEnd = false
   }
 
-  /** Events were stored that were not handed over. */
-  stored(): void {
+  /** An event was stored that is not handed over. */
+  stored(id: number): void {
     this.#isAtEnd = false
+    // A claim has read it, or an earlier event had its id: those start over once the keys behind are forgotten.
+    if (id <= this.#position) this.startOver()
   }
 
-  /** Takes an event that was just stored. False: a claim has read it, or has to read others first. */
+  /** Takes an event that was just stored. False: a claim has to read it, and maybe others first. */
   handOver(id: number): boolean {
     if (!this.#isAtEnd || id <= this.#position) return false
     this.#position = id
@@ -92,35 +98,49 @@ export class SqliteClaims {
 
   /** An attempt has ended, and its event waits again. Part of the transaction that records that. */
   ended(id: number): void {
-    if (this.#inheritedUpTo !== undefined && this.#running.delete(id)) this.#record()
+    if (this.#inheritedUpTo === undefined) return
+    this.#running.delete(id)
+    // Every time: the transaction of an earlier call may have been undone.
+    this.#record()
   }
 
   #record(): void {
     this.#options.owner.recordRunning([...this.#running])
   }
 
-  async claim(ask: () => Want): Promise<Claimed> {
-    await this.#canStart
-    if (this.#inheritedUpTo !== undefined && !this.#hasRecovered(this.#inheritedUpTo)) return this.#recover(ask)
-    const due = await this.#claimDue(ask().limit)
-    const want = ask()
-    const waiting = want.heldBytes < this.#options.mostBytes ? this.#read(want) : []
-    return {
-      events: [...due, ...waiting],
-      hasMore: !this.#isAtEnd && want.heldBytes < this.#options.mostBytes,
-      nextInMs: this.#nextDueInMs(),
+  /** True if the end of an event was the end of the recovery: from now on, claims read on. */
+  endsRecovery(): boolean {
+    try {
+      return this.#inheritedUpTo !== undefined && this.#hasRecovered(this.#inheritedUpTo)
+    } catch {
+      // The next claim looks again.
+      return false
     }
   }
 
+  async claim(ask: () => Want): Promise<Claimed> {
+    await this.#canStart
+    if (this.#inheritedUpTo !== undefined && !this.#hasRecovered(this.#inheritedUpTo)) return this.#recover(ask)
+    const due = await this.#claimDue(ask())
+    const events = [...due, ...this.#read(ask())]
+    const hasMore = !this.#isAtEnd
+    // Read again, and none was missing: the next rows are for the next turn.
+    if (hasMore && events.length === 0) await nextTurn()
+    return { events, hasMore, nextInMs: this.#nextDueInMs() }
+  }
+
+  #nextDueAt(): number {
+    return (this.#sql.nextDue.get() as { next: number | null }).next ?? Number.POSITIVE_INFINITY
+  }
+
   #nextDueInMs(): number {
-    const { next } = this.#sql.nextDue.get() as { next: number | null }
-    return next === null ? Number.POSITIVE_INFINITY : Math.max(0, next - Date.now())
+    return Math.max(0, this.#nextDueAt() - Date.now())
   }
 
   /** Claims retries that are due, in one commit. */
-  async #claimDue(limit: number): Promise<ClaimedEvent[]> {
-    const most = Math.min(limit, eventsPerTurn)
-    const read = () => this.#sql.due.all(Date.now(), most) as EventRow[]
+  async #claimDue(want: Want): Promise<ClaimedEvent[]> {
+    const most = Math.min(want.limit, eventsPerTurn)
+    const read = () => this.#rowsOf(idsOf(this.#sql.due.all(Date.now(), most)), want)
     if (read().length === 0) return []
     const rows = await this.#options.commits.add(() => {
       const due = read()
@@ -130,33 +150,48 @@ export class SqliteClaims {
     return this.#toClaimed(rows.map((row) => ({ ...row, since: row.due_at, due_at: null })))
   }
 
+  /** Reads the first of some events, as many as there is memory for. */
+  #rowsOf(ids: readonly number[], { heldBytes }: Want): EventRow[] {
+    const rows: EventRow[] = []
+    for (let bytes = heldBytes; rows.length < ids.length && bytes < this.#options.mostBytes; ) {
+      const row = this.#sql.get.get(ids[rows.length]) as EventRow
+      rows.push(row)
+      bytes += row.event.length
+    }
+    return rows
+  }
+
   /** Reads on behind the position. */
   #read(want: Want): ClaimedEvent[] {
     if (this.#position < this.#highest) return this.#readAgain(want)
     const most = Math.min(want.limit, eventsPerTurn)
-    const rows = this.#sql.waiting.all(this.#position, most) as EventRow[]
+    const ids = idsOf(this.#sql.waitingIds.all(this.#position, most))
+    const rows = this.#rowsOf(ids, want)
     this.#position = rows.at(-1)?.id ?? this.#position
-    this.#isAtEnd = rows.length < most
+    this.#isAtEnd = ids.length < most && rows.length === ids.length
     return this.#toClaimed(rows)
   }
 
   /** Reads events that were read before, except those this process holds. */
-  #readAgain({ held, limit }: Want): ClaimedEvent[] {
-    const holds = new Set(held.map(({ id }) => id))
-    const most = Math.min(limit, eventsPerTurn)
-    const ids = (this.#sql.waitingIds.all(this.#position, idsPerTurn) as { id: number }[]).map(({ id }) => id)
+  #readAgain(want: Want): ClaimedEvent[] {
+    const holds = new Set(want.held.map(({ id }) => id))
+    const most = Math.min(want.limit, eventsPerTurn)
+    const ids = idsOf(this.#sql.waitingIds.all(this.#position, idsPerTurn))
     const missing = ids.filter((id) => !holds.has(id)).slice(0, most)
-    const isCut = missing.length === most
-    this.#position = (isCut ? missing.at(-1) : ids.at(-1)) ?? this.#highest
+    const rows = this.#rowsOf(missing, want)
+    const isCut = rows.length === most || rows.length < missing.length
+    this.#position = isCut ? (rows.at(-1)?.id ?? this.#position) : (ids.at(-1) ?? this.#highest)
     this.#isAtEnd = !isCut && ids.length < idsPerTurn
-    return this.#toClaimed(missing.map((id) => this.#sql.get.get(id) as EventRow))
+    return this.#toClaimed(rows)
   }
 
   #toClaimed(rows: readonly EventRow[]): ClaimedEvent[] {
     return rows.flatMap((row) => {
       this.#highest = Math.max(this.#highest, row.id)
       try {
-        return [toClaimed(row)]
+        const event = toClaimed(row)
+        this.#unreadable.delete(row.id)
+        return [event]
       } catch (error) {
         if (!(error instanceof UnreadableEvent)) throw error
         if (!this.#unreadable.has(row.id))
@@ -171,7 +206,8 @@ export class SqliteClaims {
   }
 
   #hasRecovered(inheritedUpTo: number): boolean {
-    if (this.#sql.hasInherited.get(inheritedUpTo)) return false
+    const left = this.#sql.inherited.all(inheritedUpTo, this.#unreadable.size + 1) as { id: number }[]
+    if (left.some(({ id }) => !this.#unreadable.has(id))) return false
     this.#inheritedUpTo = undefined
     this.startOver()
     const { commits, owner } = this.#options
@@ -182,37 +218,45 @@ export class SqliteClaims {
 
   /** Claims while this process recovers. Also reads every event of the media items in front: rare, so simple. */
   async #recover(ask: () => Want): Promise<Claimed> {
-    const { commits, logger } = this.#options
-    const due = await this.#claimDue(ask().limit)
+    const { commits } = this.#options
+    const due = await this.#claimDue(ask())
     const want = ask()
     const found = this.#findRecovering(want)
-    const events = [...due, ...this.#toClaimed(found.map((id) => this.#sql.get.get(id) as EventRow))]
+    const rows = this.#rowsOf(found, want)
+    const events = [...due, ...this.#toClaimed(rows)]
     this.#running = new Set([...want.held, ...events].map(({ id }) => Number(id)))
     if (events.length > 0)
       await commits
         .add(() => this.#record())
-        .catch((error) => {
-          logger.error({ err: error }, 'the inbox could not record which events start')
-        })
-    return { events, hasMore: found.length >= want.limit, nextInMs: this.#nextDueInMs() }
+        .then(
+          () => this.#outage.worked(),
+          (error) => this.#couldNotRecord(error),
+        )
+    const hasMore = found.length >= Math.min(want.limit, eventsPerTurn) || rows.length < found.length
+    return { events, hasMore, nextInMs: this.#nextDueInMs() }
+  }
+
+  #couldNotRecord(err: unknown): void {
+    this.#outage.failed(() => this.#options.logger.error({ err }, 'the inbox could not record which events start'))
   }
 
   /** Ids of healthy events that are not behind an unclaimed suspect of their media item, and of one suspect if it is wanted. */
-  #findRecovering({ limit, withSuspect, held, crowded }: Want): number[] {
+  #findRecovering({ limit, withSuspect, held }: Want): number[] {
+    const most = Math.min(limit, eventsPerTurn)
     const holds = new Set(held.map(({ id }) => id))
-    const isFull = new Set(crowded.map(hashMedia))
     /** The first event that is left out, by media item: the later ones must not overtake it. */
     const left = new Map<number, number>()
     const found: number[] = []
     for (const { id, media, crashes } of this.#rowsWithMedia()) {
       if (holds.has(id) || this.#unreadable.has(id)) continue
-      if (crashes === 0 && !isFull.has(media) && !left.has(media)) found.push(id)
-      else if (!left.has(media)) left.set(media, id)
-      if (found.length >= limit) break
+      if (left.has(media)) continue
+      if (crashes === 0) found.push(id)
+      else left.set(media, id)
+      if (found.length === most) break
     }
     if (!withSuspect) return found
     const suspects = this.#sql.suspects.all() as { id: number; media: number }[]
-    const next = suspects.find(({ id, media }) => !holds.has(id) && !isFull.has(media) && left.get(media) === id)
+    const next = suspects.find(({ id, media }) => !holds.has(id) && left.get(media) === id)
     return next === undefined ? found : [...found, next.id]
   }
 
@@ -225,3 +269,5 @@ export class SqliteClaims {
     }
   }
 }
+
+const idsOf = (rows: readonly unknown[]): number[] => (rows as readonly { id: number }[]).map(({ id }) => id)

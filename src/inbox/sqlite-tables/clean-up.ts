@@ -15,10 +15,14 @@ export class SqliteCleanUp {
     this.#sql = prepareCleanUp(database)
   }
 
+  /** Makes delays that a clock that was ahead has recorded start now. Returns `true` if there were any. */
+  correctDelays(): boolean {
+    const now = Date.now()
+    return Number(this.#sql.correctDelays.run(now, now, now).changes) > 0
+  }
+
   /** Removes some keys or ends, as part of a transaction. Returns `true` if there may be more. */
   step(): boolean {
-    const now = Date.now()
-    this.#sql.correctDelays.run(now, now, now)
     return this.#removeSlice() || this.#forgetEnds()
   }
 

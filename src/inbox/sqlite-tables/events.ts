@@ -24,8 +24,8 @@ export interface Delay {
   readonly completed: readonly string[]
   /** JSON of its failed attempts. */
   readonly failed?: string | undefined
-  /** 1 if the last attempt counts. */
-  readonly counts: number
+  /** Number of attempts so far. */
+  readonly attempts: number
   /** True if the event is no suspect any more. */
   readonly isHealthy: boolean
 }
@@ -70,13 +70,13 @@ export class SqliteEvents {
     return id
   }
 
-  /** Stores up to `limit` overdue events in place of their expectations. Returns how many were new. */
-  acceptDue(limit: number): number {
+  /** Stores up to `limit` overdue events in place of their expectations. Returns the ids of the new ones. */
+  acceptDue(limit: number): readonly number[] {
     const due = this.expectations.takeDue(limit)
-    return due.filter(
+    return due.flatMap(
       ({ hash: keyHash, due_at: receivedAt, media, event, trace }) =>
-        this.accept({ keyHash, media, event, receivedAt, trace, id: undefined }) !== undefined,
-    ).length
+        this.accept({ keyHash, media, event, receivedAt, trace, id: undefined }) ?? [],
+    )
   }
 
   /** Makes an event due now, whose unreadable delivery was replayed. */
@@ -94,10 +94,10 @@ export class SqliteEvents {
     this.#sql.remove.run(id)
   }
 
-  delay(id: number, { delayMs, completed, failed = undefined, counts, isHealthy }: Delay): void {
+  delay(id: number, { delayMs, completed, failed = undefined, attempts, isHealthy }: Delay): void {
     const now = Date.now()
     const all = JSON.stringify(this.allCompleted(id, completed))
-    this.#sql.delay.run(Math.ceil(now + delayMs), now, counts, all, failed ?? null, Number(!isHealthy), id)
+    this.#sql.delay.run(Math.ceil(now + delayMs), now, attempts, all, failed ?? null, Number(!isHealthy), id)
   }
 
   /** Makes the next attempt of an event due. False if it is due already, or if no event with that key waits for one. */

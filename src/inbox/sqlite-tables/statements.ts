@@ -36,7 +36,7 @@ export const prepareEvents = (database: SqliteDatabase) => ({
   handled: database.prepare(insertOf('handled')),
   remove: database.prepare('DELETE FROM inbox_event WHERE id = ?'),
   delay: database.prepare(
-    `UPDATE inbox_event SET due_at = ?, delayed_at = ?, attempts = attempts + ?, completed = ?,
+    `UPDATE inbox_event SET due_at = ?, delayed_at = ?, attempts = ?, completed = ?,
        failed = coalesce(?, failed), crashes = crashes * ?
      WHERE id = ?`,
   ),
@@ -53,11 +53,11 @@ export const prepareClaims = (database: SqliteDatabase) => ({
   waiting: database.prepare('SELECT * FROM inbox_event WHERE id > ? AND due_at IS NULL ORDER BY id LIMIT ?'),
   waitingIds: database.prepare('SELECT id FROM inbox_event WHERE id > ? AND due_at IS NULL ORDER BY id LIMIT ?'),
   get: database.prepare('SELECT * FROM inbox_event WHERE id = ?'),
-  due: database.prepare('SELECT * FROM inbox_event WHERE due_at <= ? ORDER BY due_at, id LIMIT ?'),
+  due: database.prepare('SELECT id FROM inbox_event WHERE due_at <= ? ORDER BY due_at, id LIMIT ?'),
   take: database.prepare('UPDATE inbox_event SET since = due_at, due_at = NULL, delayed_at = NULL WHERE id = ?'),
   nextDue: database.prepare('SELECT min(due_at) AS next FROM inbox_event WHERE due_at IS NOT NULL'),
   lastWaiting: database.prepare('SELECT max(id) AS last FROM inbox_event WHERE due_at IS NULL'),
-  hasInherited: database.prepare('SELECT 1 FROM inbox_event WHERE id <= ? AND due_at IS NULL LIMIT 1'),
+  inherited: database.prepare('SELECT id FROM inbox_event WHERE id <= ? AND due_at IS NULL ORDER BY id LIMIT ?'),
   withMedia: database.prepare(
     `SELECT id, media, crashes FROM inbox_event e JOIN inbox_key k USING (id)
      WHERE id > ? AND due_at IS NULL ORDER BY id LIMIT ?`,

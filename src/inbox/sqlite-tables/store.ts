@@ -1,6 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import { isPromise, type MaybePromise, measure } from '../../internal/maybe-promise.ts'
-import { nextTurn } from '../../internal/timers.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
+import { sleep } from '../../internal/timers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { CheckedQuery } from '../operations/event-query.ts'
 import type { EventPage, EventRecord, InboxStats, OpenExpectation } from '../reading.ts'
@@ -20,6 +21,7 @@ import { type EventRow, toClaimed, writeHandled } from './rows.ts'
 import { tablesOver } from './sql.ts'
 import { prepareClaims } from './statements.ts'
 import type { Commits, InboxLimits, SqliteTables } from './storage.ts'
+import { UnfinishedCount } from './unfinished.ts'
 
 export interface SqliteStoreOptions {
   readonly storage: SqliteTables
@@ -30,18 +32,23 @@ export interface SqliteStoreOptions {
   readonly host: InboxHost
   /** The name of this process, for operators. Absent if it has none. */
   readonly process?: string
-  /** Memory that held events may take beyond which no more are claimed (bytes, about). */
+  /** Memory of held events beyond which no more are claimed (bytes, about). */
   readonly mostBytes: number
+  /** True to count the unfinished events in one turn, so that the first event is accepted in its own. */
+  readonly countsAtOnce?: boolean
 }
 
 /** Delays before the next clean-up (ms): usually, and while there is much to clean up. */
-const cleanUpMs = { usual: 500, busy: 20 }
+export const cleanUpMs = { usual: 500, busy: 20 }
 
-/** Rows that are counted in one turn when the tables are opened: one or two milliseconds. */
+/** Rows that are counted in one turn: one or two milliseconds. */
 const rowsPerTurn = 2_000
 
 /** Delay before the next look at what is overdue, while there is no room for it (ms). */
 const fullMs = 1_000
+
+/** Delay before the next try, while the tables can't be read at the start (ms). */
+const againMs = 1_000
 
 /** SQLite's tables, which one process at a time opens: a file, or the storage of a Durable Object. */
 export class SqliteStore implements EventStore {
@@ -55,6 +62,7 @@ export class SqliteStore implements EventStore {
   readonly isQuiet = false
   readonly hasExpired = false
   readonly pollMs: number = 60_000
+  readonly mostBytes: number
   readonly isTransient = isBusy
   protected readonly options: SqliteStoreOptions
   protected listener: StoreListener | undefined
@@ -62,16 +70,16 @@ export class SqliteStore implements EventStore {
   readonly #cleanUp: SqliteCleanUp
   readonly #reader: SqliteEventReader
   readonly #sql: ReturnType<typeof prepareClaims>
-  /** Rows of unfinished events, as far as they are counted, and events on their way to the disk. */
-  #unfinished = 0
+  readonly #unfinished: UnfinishedCount
+  /** Number of events on their way to the disk. */
   #pending = 0
-  #counting: Promise<void> | undefined
   #current: OwnJobs | undefined
   #isClosed = false
 
   constructor(options: SqliteStoreOptions) {
-    const { storage, commits, owner, limits, host, mostBytes } = options
+    const { storage, commits, owner, limits, host, mostBytes, countsAtOnce = false } = options
     this.options = options
+    this.mostBytes = mostBytes
     this.tables = tablesOver(storage.sql, {
       hashKey: storage.events.hashKey,
       checkOpen: () => this.#checkOpen(),
@@ -92,44 +100,42 @@ export class SqliteStore implements EventStore {
       check: () => {
         if (this.#isFull()) throw new WebhookError('overloaded', 'too many events are waiting')
       },
-      replayed: () => {
-        this.#stored()
+      replayed: (id) => {
+        this.#stored(id as number)
         this.listener?.heard('due')
       },
     }
     this.replace = replaceIn(storage, commits, host)
+    this.#unfinished = new UnfinishedCount(storage.database, countsAtOnce ? Number.MAX_SAFE_INTEGER : rowsPerTurn)
+    // Now: tables that can't be read are not opened.
+    this.#unfinished.finish()
   }
 
   open(opened: (tables: SyncTables) => Promise<void>): void {
-    this.#counting = this.count()
-    opened(this.tables).catch((error) => this.options.host.logger.error({ err: error }, 'the inbox could not start'))
+    void this.#start(opened)
+  }
+
+  async #start(opened: (tables: SyncTables) => Promise<void>): Promise<void> {
+    const outage = new OutageLog()
+    while (!this.#isClosed) {
+      try {
+        return await opened(this.tables)
+      } catch (error) {
+        outage.failed(() =>
+          this.options.host.logger.error({ err: error }, 'the inbox could not start, and tries again'),
+        )
+        await sleep(againMs)
+      }
+    }
   }
 
   async ready(): Promise<void> {
-    await this.#counting
-  }
-
-  /** Counts the unfinished events, some in each turn. */
-  protected count(): Promise<void> | undefined {
-    const page = (after: number) => (this.#sql.ids.all(after, rowsPerTurn) as { id: number }[]).map(({ id }) => id)
-    const first = page(0)
-    this.#unfinished = first.length
-    if (first.length < rowsPerTurn) return undefined
-    const rest = async () => {
-      for (let ids = first; ids.length === rowsPerTurn && !this.#isClosed; ) {
-        await nextTurn()
-        ids = page(ids.at(-1) as number)
-        this.#unfinished += ids.length
-      }
-    }
-    return rest().finally(() => {
-      this.#counting = undefined
-    })
+    await this.#unfinished.finish()
   }
 
   /** True if no event is left. */
   protected get isEmpty(): boolean {
-    return this.#unfinished === 0
+    return this.#unfinished.number === 0
   }
 
   /** Time of the next deadline (ms since the epoch), Infinity if none is open. */
@@ -137,23 +143,26 @@ export class SqliteStore implements EventStore {
     return this.options.storage.events.expectations.nextAt()
   }
 
-  /** Time at which there is something to do (ms since the epoch). Infinity if nothing is left or expected. */
-  protected dueAt(): number {
+  /** Time at which an event can go on (ms since the epoch), now at the earliest. Infinity if none can. */
+  protected workAt(): number {
     const { running = 0, isPaused = false } = this.listener?.load() ?? {}
     if (running > 0) return Date.now()
-    if (isPaused) return this.deadlineAt()
+    if (isPaused) return Number.POSITIVE_INFINITY
     const { retrying, next } = this.#sql.retries.get(Date.now()) as { retrying: number; next: number | null }
-    const canStart = this.#unfinished - this.#claims.unreadable - retrying
-    return canStart > 0 ? Date.now() : Math.min(next ?? Number.POSITIVE_INFINITY, this.deadlineAt())
+    const canStart = this.#unfinished.number - this.#claims.unreadable - retrying
+    return canStart > 0 ? Date.now() : (next ?? Number.POSITIVE_INFINITY)
   }
 
   #isFull(): boolean {
-    const unfinished = this.#unfinished + this.#pending - this.options.commits.late
-    return this.listener?.isFull(unfinished, this.options.limits.maxWaiting) ?? false
+    const unfinished = this.#unfinished.number + this.#pending - this.options.commits.late
+    const { maxWaiting } = this.options.limits
+    // At first nothing runs yet.
+    return this.listener?.isFull(unfinished, maxWaiting) ?? unfinished >= maxWaiting
   }
 
   accept(event: NewEvent): MaybePromise<boolean> {
-    if (this.#counting !== undefined) return this.#counting.then(() => this.accept(event))
+    const counting = this.#unfinished.finish()
+    if (counting !== undefined) return counting.then(() => this.accept(event))
     if (this.#isFull()) throw new WebhookError('overloaded', 'too many events are waiting')
     const { storage, commits, host } = this.options
     const written = storage.events.write(event.accepted, event.changes)
@@ -172,37 +181,41 @@ export class SqliteStore implements EventStore {
 
   #accepted({ accepted }: NewEvent, { event }: WrittenEvent, id: number | undefined): boolean {
     if (id === undefined) return false
-    this.#unfinished++
+    this.#unfinished.stored(id)
     const isOurs = this.options.commits.isOwner()
-    const hasRoom = (this.listener?.load().bytes ?? 0) < this.options.mostBytes
+    const hasRoom = (this.listener?.load().bytes ?? 0) < this.mostBytes
     if (isOurs && hasRoom && this.#claims.handOver(id))
       this.listener?.handOver({ id, releases: 0, accepted, attempts: 0, completed: [], crashes: 0, size: event.length })
-    else this.listener?.heard('new')
+    else {
+      this.#claims.stored(id)
+      this.listener?.heard('new')
+    }
     return true
   }
 
   /** An event was put back, or handed over by an expectation. */
-  #stored(): void {
-    this.#unfinished++
-    this.#claims.stored()
+  #stored(id: number): void {
+    this.#unfinished.stored(id)
+    this.#claims.stored(id)
   }
 
   async accepted(): Promise<void> {
-    await this.#counting
+    await this.#unfinished.finish()
   }
 
   async acceptDue(): Promise<number> {
     const { storage, commits, limits } = this.options
     const { expectations } = storage.events
-    await this.#counting
+    await this.#unfinished.finish()
     // Deliveries have the other half of the room.
-    const room = Math.ceil(limits.maxWaiting / 2) - this.#unfinished
+    const waiting = this.#unfinished.number - (this.listener?.load().running ?? 0)
+    const room = Math.ceil(limits.maxWaiting / 2) - waiting
     if (room <= 0) return fullMs
     const limit = Math.min(eventsPerTurn, room)
     if (expectations.nextAt() <= Date.now()) {
       const stored = await commits.add(() => storage.events.acceptDue(limit))
-      for (let count = 0; count < stored; count++) this.#stored()
-      if (stored > 0) this.listener?.heard('new')
+      for (const id of stored) this.#stored(id)
+      if (stored.length > 0) this.listener?.heard('new')
     }
     return Math.max(0, expectations.nextAt() - Date.now())
   }
@@ -219,11 +232,10 @@ export class SqliteStore implements EventStore {
     this.#claims.startOver()
   }
 
-  /** Some events may be in the tables although their commit seemed to fail. */
-  lookAgain(): void {
+  /** Others have changed the tables, or some events may be there although their commit seemed to fail. */
+  protected startOver(): void {
     this.#claims.startOver()
-    this.#counting = this.count()
-    this.listener?.heard('new')
+    this.#unfinished.startOver()
   }
 
   async settle(end: Settled): Promise<boolean> {
@@ -236,23 +248,25 @@ export class SqliteStore implements EventStore {
       const record = writeHandled(end.job, end.handlers)
       // If the process ends before, its handlers run again, as after any crash. The next suspect waits for it.
       await commits.add(() => events.handled(id, record), { canWait: !end.job.isSuspect })
-      this.#unfinished--
+      this.#unfinished.ended(id)
     } else if (end.kind === 'dead') {
       await commits.add(() => {
         const completed = events.allCompleted(id, end.completed)
         events.remove(id)
         deadLetters.add(id, end.job.key, completed, end.letter)
       })
-      this.#unfinished--
+      this.#unfinished.ended(id)
     } else {
       const { delayMs, completed } = end
       const isRetry = end.kind === 'retry'
-      const rest = isRetry ? { failed: end.failed, counts: end.counts } : { counts: 0 }
+      const earlier = end.job.number - 1
+      const rest = isRetry ? { failed: end.failed, attempts: earlier + end.counts } : { attempts: earlier }
       await commits.add(() => {
         events.delay(id, { delayMs, completed, ...rest, isHealthy: isRetry })
         this.#claims.ended(id)
       })
     }
+    if (this.#claims.endsRecovery()) this.listener?.heard('new')
     return true
   }
 
@@ -274,7 +288,11 @@ export class SqliteStore implements EventStore {
   async expire(): Promise<number> {
     const { commits, storage, limits, host } = this.options
     const hasMore = await storage.deadLetters.trim(this.tables, limits.maxDeadLetters, host.logger)
-    const goesOn = await commits.add(() => this.#cleanUp.step())
+    const { isSooner, goesOn } = await commits.add(() => ({
+      isSooner: this.#cleanUp.correctDelays(),
+      goesOn: this.#cleanUp.step(),
+    }))
+    if (isSooner) this.listener?.heard('due')
     return goesOn || hasMore ? cleanUpMs.busy : cleanUpMs.usual
   }
 
@@ -310,10 +328,11 @@ export class SqliteStore implements EventStore {
   }
 
   stats(jobs?: OwnJobs): MaybePromise<InboxStats> {
-    if (this.#counting !== undefined) return this.#counting.then(() => this.stats(jobs))
+    const counting = this.#unfinished.finish()
+    if (counting !== undefined) return counting.then(() => this.stats(jobs))
     const { running = 0, oldestWaitingAt = this.#oldestLeft() } = jobs?.counts() ?? {}
     const { retrying } = this.#sql.retries.get(Date.now()) as { retrying: number }
-    const waiting = Math.max(0, this.#unfinished - running - retrying - this.#claims.unreadable)
+    const waiting = Math.max(0, this.#unfinished.number - running - retrying - this.#claims.unreadable)
     return {
       waiting,
       running,
@@ -324,10 +343,9 @@ export class SqliteStore implements EventStore {
     }
   }
 
-  /** Time since which the first event waits that this process does not hold. */
   #oldestLeft(): Date | undefined {
-    const row = this.#claims.firstLeft()
-    return row && new Date(row.since ?? row.received_at)
+    const since = this.#claims.oldestLeft()
+    return since === undefined ? undefined : new Date(since)
   }
 
   expected(limit?: number): readonly OpenExpectation[] {
@@ -357,5 +375,6 @@ export class SqliteStore implements EventStore {
 
   close(): MaybePromise<void> {
     this.#isClosed = true
+    this.#unfinished.stop()
   }
 }

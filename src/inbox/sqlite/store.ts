@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { processName } from '../../internal/process-name.ts'
-import type { InboxHost } from '../inbox.ts'
+import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { StoreListener } from '../sql/store.ts'
 import { inTransaction } from '../sqlite-tables/database.ts'
 import type { InboxLimits } from '../sqlite-tables/storage.ts'
@@ -30,7 +30,10 @@ export class FileStore extends SqliteStore {
   private constructor(host: InboxHost, file: OwnedFile, limits: InboxLimits) {
     const commits = new GroupCommit(file, {
       // The events of a failed commit may be in the file anyway, and then their next deliveries are duplicates.
-      onFailed: () => this.lookAgain(),
+      onFailed: () => {
+        this.startOver()
+        this.#watch?.lookAgain()
+      },
       onLost: (error) => this.#lost(error),
     })
     const transactions = new SqliteTransactions(commits, file)
@@ -52,7 +55,10 @@ export class FileStore extends SqliteStore {
 
   override async begin(listener: StoreListener): Promise<void> {
     await super.begin(listener)
-    this.#watch ??= new FileWatch(this.#file, this.#commits, this.#host.logger, () => listener.heard('any'))
+    this.#watch ??= new FileWatch(this.#file, this.#commits, this.#host.logger, () => {
+      this.startOver()
+      listener.heard('any')
+    })
   }
 
   /** Another process has opened the file, or it is gone. */
@@ -87,8 +93,19 @@ export class FileStore extends SqliteStore {
     await this.#commits.settle()
   }
 
+  /** The next process has the events once the file is closed. */
+  override async end(): Promise<void> {}
+
+  /** Another process, or another inbox of this one, goes on with the events of a file that is lost. */
+  override unfinished(known: ReadonlySet<string>): readonly UnfinishedEvent[] {
+    return this.#file.owner.isLost ? [] : super.unfinished(known)
+  }
+
   override async close(): Promise<void> {
     this.#watch?.stop()
+    // In the last commit: without its row this process can write nothing more. If it fails, the next process takes this one for
+    // crashed, which does no harm.
+    this.#commits.add(() => this.#file.owner.release()).catch(() => {})
     await this.#commits.close()
     super.close()
     this.#forgetOpen()

@@ -47,6 +47,11 @@ export class FileWatch {
     }
   }
 
+  /** Takes the file for changed at the next look. */
+  lookAgain(): void {
+    this.#version = undefined
+  }
+
   stop(): void {
     clearInterval(this.#timer)
   }

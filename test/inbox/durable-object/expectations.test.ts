@@ -86,6 +86,7 @@ test('an object whose storage fails logs that, and hands over what is overdue la
     return exec(query, ...bindings)
   }
   const { calls, object, lines } = openedOn(storage)
+  await until(async () => lines.length > 0)
   expect(lines).toMatchObject([{ level: 'warn', message: 'the inbox could not hand over what is overdue yet' }])
   storage.sql.exec = exec
   vi.setSystemTime(Date.now() + 5_000)

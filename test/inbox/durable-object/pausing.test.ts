@@ -2,8 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { defineInbox } from '../../../src/inbox/define-inbox.ts'
 import { ObjectInbox } from '../../../src/inbox/durable-object/inbox.ts'
+import type { InboxHost } from '../../../src/inbox/inbox.ts'
 import type { Pauses } from '../../../src/inbox/reading.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
+import type { ObjectStorage } from '../../../src/storage/durable-objects.ts'
 import { eventOf, openInbox, until } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'
 import { pausing } from '../pausing.suite.ts'
@@ -35,9 +37,55 @@ test('all objects are paused, and a pause is listed once', async () => {
   await inbox.close()
 })
 
+const limits = { concurrency: 16, maxWaiting: 100, maxDeadLetters: 100, ttlMs: 60_000 }
+
+test('an object is not woken while it is paused, except for what runs, and is woken for what is left once it is resumed', async () => {
+  let at: number | undefined
+  const storage: ObjectStorage = {
+    ...storageInNode(),
+    async setAlarm(time) {
+      at = time
+    },
+    async deleteAlarm() {
+      at = undefined
+    },
+  }
+  let object: ObjectInbox | undefined
+  const open = (host: InboxHost) => {
+    object = new ObjectInbox(host, storage, limits)
+    return object
+  }
+  const { inbox, calls } = openInbox(defineInbox({ name: 'object', expects: true, open }))
+  const ring = () => object?.alarm()
+  await inbox.accept(eventOf('retried'))
+  ;(await calls.next()).finish({ status: 'retry', delayMs: 60_000, completed: [], failures: [] })
+  await until(async () => (await inbox.stats()).retrying === 1)
+  await ring()
+  expect(Number(at) - Date.now()).toBeGreaterThan(59_000)
+  await inbox.accept(eventOf('running'))
+  const call = await calls.next()
+  await inbox.pauses?.pause()
+  await inbox.accept(eventOf('waiting'))
+  expect(Number(at) - Date.now()).toBeLessThanOrEqual(5_000)
+  call.finish()
+  await until(async () => (await inbox.stats()).running === 0)
+  await ring()
+  expect(at).toBe(undefined)
+  await inbox.accept(eventOf('later'))
+  expect([at, calls.hasStarted]).toEqual([undefined, false])
+  await inbox.pauses?.resume()
+  expect(Number(at) - Date.now()).toBeLessThanOrEqual(5_000)
+  const resumed = [await calls.next(), await calls.next()]
+  expect(resumed.map(({ event }) => event.key).toSorted()).toEqual(['later', 'waiting'])
+  calls.finishAll()
+  await until(async () => (await inbox.stats()).running === 0)
+  await ring()
+  expect(Number(at) - Date.now()).toBeGreaterThan(50_000)
+  await inbox.close()
+})
+
 test('an object that is made again obeys the pause that it has stored', async () => {
   const storage = storageInNode()
-  const limits = { concurrency: 16, maxWaiting: 100, maxDeadLetters: 100, ttlMs: 60_000 }
   const open = () => {
     const definition = { name: 'object', expects: true, open: (host: never) => new ObjectInbox(host, storage, limits) }
     return openInbox(defineInbox(definition))

@@ -14,16 +14,17 @@ async function tables() {
   onTestFinished(() => void database.close())
   makeTables(database)
   const events = new SqliteEvents(database, (text) => text)
-  /** Stores an event, and returns its row. */
+  /** Stores an event, and returns its id. */
   const accept = (key: string, effects?: Expectations) =>
     events.accept(events.write(eventOf(key, 'media'), effects)) as number
-  const dueAt = (row: number) => events.get(row)?.due_at as number
-  /** Makes an event wait for its retry. */
-  const postpone = (row: number, inMs: number, delayMs = inMs) =>
-    events.postpone(row, { attempts: 1, completed: [] }, { at: Date.now() + inMs, inMs: delayMs })
-  const cleanUp = () => new SqliteCleanUp(database, hourMs).step()
-  return { database, events, accept, dueAt, postpone, cleanUp }
+  const dueAt = (id: number) =>
+    (database.prepare('SELECT due_at FROM inbox_event WHERE id = ?').get(id) as { due_at: number }).due_at
+  return { database, events, accept, dueAt, cleanUp: new SqliteCleanUp(database, hourMs) }
 }
+
+/** Records a first attempt that has failed. */
+const delay = (events: SqliteEvents, id: number, delayMs: number) =>
+  events.delay(id, { delayMs, completed: ['a'], attempts: 1, isHealthy: true })
 
 /** The expectations that an event begins, each with the time until it is due (ms). */
 const beginning = (duesInMs: Readonly<Record<string, number>>): Expectations => ({
@@ -35,42 +36,48 @@ const beginning = (duesInMs: Readonly<Record<string, number>>): Expectations => 
   }),
 })
 
-test('a wait for a retry is shortened to its delay, and never made longer', async () => {
-  const { events, accept, dueAt, postpone } = await tables()
-  const [long, short] = [accept('long'), accept('short')]
-  postpone(long, 30 * 24 * hourMs, 1_000)
-  postpone(short, 1_000, hourMs)
-  const before = dueAt(short)
-  for (const row of [long, short]) events.bringForward(row)
-  expect(dueAt(long)).toBeLessThanOrEqual(Date.now() + 1_000)
-  expect(dueAt(short)).toBe(before)
+test('a delay that a clock that was ahead has recorded starts now, and any other stays', async () => {
+  const { database, events, accept, dueAt, cleanUp } = await tables()
+  const [ahead, usual] = [accept('ahead'), accept('usual')]
+  for (const id of [ahead, usual]) delay(events, id, 1_000)
+  database
+    .prepare('UPDATE inbox_event SET due_at = due_at + ?, delayed_at = delayed_at + ? WHERE id = ?')
+    .run(hourMs, hourMs, ahead)
+  const before = dueAt(usual)
+  expect([cleanUp.correctDelays(), cleanUp.correctDelays()]).toEqual([true, false])
+  expect(dueAt(ahead)).toBeGreaterThan(Date.now())
+  expect(dueAt(ahead)).toBeLessThanOrEqual(Date.now() + 1_000)
+  expect(dueAt(usual)).toBe(before)
 })
 
-test('a retry can be asked for again once the next attempt has failed, although the request is still there', async () => {
-  const { events, accept, postpone } = await tables()
-  const row = accept('one')
-  postpone(row, hourMs)
-  expect(events.askRetry('one')).toBe(true)
-  expect(events.askRetry('one')).toBe(false)
-  postpone(row, hourMs)
-  expect(events.askRetry('one')).toBe(true)
-  expect(events.askedRetries()).toEqual(new Set([row]))
+test('a retry can be asked for once, and again once the next attempt has failed', async () => {
+  const { events, accept } = await tables()
+  const id = accept('one')
+  expect(events.makeDue('one')).toBe(false)
+  for (let attempts = 0; attempts < 2; attempts++) {
+    delay(events, id, hourMs)
+    expect([events.makeDue('one'), events.makeDue('one')]).toEqual([true, false])
+  }
+  expect(events.makeDue('unknown')).toBe(false)
 })
 
-test('an event that waits for its retry is not the oldest that waits', async () => {
-  const { events, accept, postpone } = await tables()
-  postpone(accept('retrying'), hourMs)
-  expect(events.counts()).toEqual({ waiting: 0, retrying: 1 })
-  accept('waiting')
-  expect(events.counts()).toEqual({ waiting: 1, retrying: 1, oldestWaitingAt: eventOf('waiting').receivedAt })
+test('the record of a failed attempt can be repeated', async () => {
+  const { database, events, accept } = await tables()
+  const id = accept('one')
+  for (let i = 0; i < 2; i++) delay(events, id, hourMs)
+  expect(database.prepare('SELECT attempts, completed FROM inbox_event').get()).toMatchObject({
+    attempts: 1,
+    completed: '["a"]',
+  })
 })
 
 test('what is overdue is accepted in the order of its deadlines, a part at a time, and once', async () => {
-  const { events, accept } = await tables()
+  const { database, events, accept } = await tables()
   accept('begin', beginning({ third: -1_000, first: -3_000, known: -4_000, second: -2_000, later: hourMs }))
   accept('known')
-  const rows = [...events.acceptDue(2), ...events.acceptDue(1), ...events.acceptDue(10)]
-  expect(rows.map((row) => JSON.parse(events.get(row)?.event as string).key)).toEqual(['first', 'second', 'third'])
+  const ids = [...events.acceptDue(2), ...events.acceptDue(1), ...events.acceptDue(10)]
+  const keyOf = database.prepare("SELECT event ->> '$.key' AS key FROM inbox_event WHERE id = ?")
+  expect(ids.map((id) => (keyOf.get(id) as { key: string }).key)).toEqual(['first', 'second', 'third'])
   expect(events.expectations.list().map(({ rule }) => rule)).toEqual(['later'])
 })
 
@@ -87,7 +94,7 @@ test('an end is remembered since it was last accepted, and not if a clock was ah
   endAll('renewed', 'old')
   age(2 * hourMs)
   endAll('renewed', 'fresh')
-  cleanUp()
+  cleanUp.step()
   accept('begin', beginning(Object.fromEntries(rules.map((rule) => [rule, hourMs]))))
   expect(events.expectations.list().map(({ rule }) => rule)).toEqual(['old', 'ahead'])
 })

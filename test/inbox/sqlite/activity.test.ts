@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ActivityMinute } from '../../../src/inbox/reading.ts'
 import { openInboxFile, sqliteInbox } from '../../../src/inbox/sqlite.ts'
@@ -60,6 +61,7 @@ test('activity is written every 5 s if there was any, even if it is not read', a
   vi.useFakeTimers({ toFake: ['setInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const { accept, count } = opened(await freshPath())
+  await nextTurn()
   accept()
   vi.advanceTimersByTime(4_900)
   accept()

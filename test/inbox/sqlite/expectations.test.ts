@@ -163,7 +163,7 @@ test('a failure to hand over what is overdue is logged, and it is handed over la
   const subject = started({ database })
   const { event } = await begin(subject, 'one', { dueAt: new Date(Date.now() + 300) })
   failing.sql = /^DELETE FROM inbox_expectation WHERE id/
-  await until(async () => subject.lines.includes('the inbox could not hand over what is overdue yet'))
+  await until(async () => subject.lines.includes('the inbox could not do its background work'))
   failing.sql = /(?!)/
   expect((await subject.calls.next()).event).toEqual(event)
 })

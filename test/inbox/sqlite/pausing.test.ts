@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { type InboxFile, openInboxFile } from '../../../src/inbox/sqlite.ts'
 import { eventOf, until } from '../../support/inbox.ts'
@@ -79,10 +79,23 @@ test('a pause that cannot be read is obeyed as soon as it can', async () => {
   const path = await freshPath()
   const { database, failing } = watched(path)
   const { inbox, lines } = started({ database })
+  await nextTurn()
   failing.sql = /FROM inbox_pause/
   await opened(path).pauses.pause({ handler: 'a' })
-  await until(async () => lines.includes('the inbox could not read its file'))
+  await until(async () => lines.includes('the inbox could not do its background work'))
   failing.sql = nothing
   await until(async () => lines.includes('the handler a is paused: operators have to resume it'))
   await inbox.close()
+})
+
+test('nothing starts before the pauses are read, which is tried until they can be', async () => {
+  const { database, failing } = watched(await freshPath())
+  failing.sql = /FROM inbox_pause/
+  const { inbox, calls, lines } = started({ database })
+  await inbox.accept(eventOf('one'))
+  await sleep(1_200)
+  expect(calls.hasStarted).toBe(false)
+  expect(lines.filter((line) => line === 'the inbox could not start, and tries again')).toHaveLength(1)
+  failing.sql = nothing
+  expect((await calls.next()).event.key).toBe('one')
 })

@@ -184,14 +184,14 @@ describe('when the inbox is closed', () => {
     const { inbox, calls } = started({ path })
     await inbox.accept(eventOf('retrying'))
     const retrying = await calls.next()
-    retrying.finish({ status: 'retry', delayMs: 100, completed: ['a'], failures: [] })
+    retrying.finish({ status: 'retry', delayMs: 1_000, completed: ['a'], failures: [] })
     await inbox.accept(eventOf('running', 'media'))
     await inbox.accept(eventOf('waiting', 'media'))
     const running = await calls.next()
     const closed = inbox.close({ timeoutMs: 60_000 })
     running.finish()
     const { unfinished } = await closed
-    expect(unfinished.map(({ event, state }) => [event.key, state])).toEqual([
+    expect(unfinished.map(({ event, state }) => [event.key, state]).sort()).toEqual([
       ['retrying', 'retrying'],
       ['waiting', 'waiting'],
     ])

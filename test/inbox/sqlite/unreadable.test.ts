@@ -80,13 +80,13 @@ describe('an unreadable delivery that was replayed while no inbox was open', () 
 
   test('stays while the file cannot be written', async () => {
     const path = await replayed()
-    const warnings: string[] = []
-    const logger = { ...silent, warn: (_: object, message: string) => void warnings.push(message) }
+    const errors: string[] = []
+    const logger = { ...silent, error: (_: object, message: string) => void errors.push(message) }
     const receiver = receiverOver({ path }, { ...genuine, logger })
     // The open inbox replays the delivery once this turn has ended.
     const other = openDatabase(path)
     other.exec('BEGIN IMMEDIATE')
-    await until(async () => warnings.includes('unreadable deliveries could not be replayed yet'))
+    await until(async () => errors.includes('the inbox could not do its background work'))
     other.exec('COMMIT')
     other.close()
     expect(await receiver.inbox.deadLetters.list()).toHaveLength(1)
