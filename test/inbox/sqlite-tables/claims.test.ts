@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { ClaimedEvent } from '../../../src/inbox/sql/store.ts'
+import type { ClaimedEvent } from '../../../src/inbox/sql/event.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { SqliteClaims } from '../../../src/inbox/sqlite-tables/claims.ts'
 import { inTransaction } from '../../../src/inbox/sqlite-tables/database.ts'
