@@ -101,7 +101,7 @@ export class SqliteStore implements EventStore {
         if (this.#isFull()) throw new WebhookError('overloaded', 'too many events are waiting')
       },
       replayed: (id) => {
-        this.#stored(id as number)
+        this.#unfinished.stored(id as number)
         this.listener?.heard('due')
       },
     }
@@ -193,14 +193,12 @@ export class SqliteStore implements EventStore {
     return true
   }
 
-  /** An event was put back, or handed over by an expectation. */
-  #stored(id: number): void {
-    this.#unfinished.stored(id)
-    this.#claims.stored(id)
-  }
-
   async accepted(): Promise<void> {
-    await this.#unfinished.finish()
+    try {
+      await this.#unfinished.finish()
+    } catch {
+      // What waited for that was rejected.
+    }
   }
 
   async acceptDue(): Promise<number> {
@@ -214,7 +212,10 @@ export class SqliteStore implements EventStore {
     const limit = Math.min(eventsPerTurn, room)
     if (expectations.nextAt() <= Date.now()) {
       const stored = await commits.add(() => storage.events.acceptDue(limit))
-      for (const id of stored) this.#stored(id)
+      for (const id of stored) {
+        this.#unfinished.stored(id)
+        this.#claims.stored(id)
+      }
       if (stored.length > 0) this.listener?.heard('new')
     }
     return Math.max(0, expectations.nextAt() - Date.now())
