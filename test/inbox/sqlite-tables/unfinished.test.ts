@@ -15,7 +15,7 @@ async function counted(events: number) {
     for (let id = 1; id <= events; id++) store(id)
   })
   const remove = (id: number) => void database.prepare('DELETE FROM inbox_event WHERE id = ?').run(id)
-  return { database, store, remove, count: new UnfinishedCount(database) }
+  return { database, store, remove, count: new UnfinishedCount(database, 2_000) }
 }
 
 test('events that are stored and end while others are counted are counted once', async () => {
