@@ -8,6 +8,9 @@ import { ObjectAlarm } from './alarm.ts'
 import { commitsOf, openStorage } from './storage.ts'
 import { objectTransactions } from './transactions.ts'
 
+/** Held events that wait beyond which no more are claimed. */
+const mostWaiting = 1_000
+
 /** Memory that the held events of an object may take (characters of their JSON). An object has 128 MB. */
 const mostText = 16_000_000
 
@@ -39,6 +42,7 @@ export class ObjectStore extends SqliteStore {
       transact: objectTransactions(storage.sql, commits, tables.events),
       limits,
       host,
+      readAhead: mostWaiting,
       mostBytes: mostText,
       // An event is stored and its alarm set in one turn.
       countsAtOnce: true,

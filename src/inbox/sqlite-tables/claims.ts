@@ -216,7 +216,7 @@ export class SqliteClaims {
     return true
   }
 
-  /** Claims while this process recovers. Also reads every event of the media items in front: rare, so simple. */
+  /** Claims while this process recovers: from the first event on, each time. Rare, so simple. */
   async #recover(ask: () => Want): Promise<Claimed> {
     const { commits } = this.#options
     const due = await this.#claimDue(ask())

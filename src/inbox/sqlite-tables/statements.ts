@@ -123,10 +123,14 @@ export const prepareOwner = (database: SqliteDatabase) => ({
   remove: database.prepare('DELETE FROM inbox_owner WHERE token = ?'),
   owns: database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?'),
   record: database.prepare('UPDATE inbox_owner SET running = ? WHERE token = ?'),
-  // The first crash of an event came before what runs was recorded.
+  // Of the events on the list, the first one of each media item may have been running: a lane runs one at a time. The first crash
+  // of an event came before there was a list, so it counts with the second.
   countCrash: database.prepare(
     `UPDATE inbox_event SET crashes = CASE crashes WHEN 0 THEN 2 ELSE crashes + 1 END
-     WHERE id IN (SELECT value FROM inbox_owner, json_each(running))`,
+     WHERE id IN (
+       SELECT min(e.id) FROM inbox_owner, json_each(running) JOIN inbox_event e ON e.id = value JOIN inbox_key k ON k.id = e.id
+       WHERE e.due_at IS NULL GROUP BY k.media
+     )`,
   ),
   hasWork: database.prepare('SELECT 1 FROM inbox_event WHERE due_at IS NULL OR due_at <= ? LIMIT 1'),
 })

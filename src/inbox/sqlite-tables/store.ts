@@ -32,6 +32,8 @@ export interface SqliteStoreOptions {
   readonly host: InboxHost
   /** The name of this process, for operators. Absent if it has none. */
   readonly process?: string
+  /** Maximum number of held events that wait. */
+  readonly readAhead: number
   /** Memory of held events beyond which no more are claimed (bytes, about). */
   readonly mostBytes: number
   /** True to count the unfinished events in one turn, so that the first event is accepted in its own. */
@@ -56,7 +58,7 @@ export class SqliteStore implements EventStore {
   readonly replace: Parsing['replace']
   readonly tables: SyncTables
   readonly claimSize = 256
-  readonly readAhead = 1_000
+  readonly readAhead: number
   readonly maxUnrecorded = 64
   readonly isNotified = true
   readonly isQuiet = false
@@ -77,8 +79,9 @@ export class SqliteStore implements EventStore {
   #isClosed = false
 
   constructor(options: SqliteStoreOptions) {
-    const { storage, commits, owner, limits, host, mostBytes, countsAtOnce = false } = options
+    const { storage, commits, owner, limits, host, readAhead, mostBytes, countsAtOnce = false } = options
     this.options = options
+    this.readAhead = readAhead
     this.mostBytes = mostBytes
     this.tables = tablesOver(storage.sql, {
       hashKey: storage.events.hashKey,

@@ -45,6 +45,8 @@ export class FileStore extends SqliteStore {
       limits,
       host,
       process: processName,
+      // All of them, so that the events of one media item keep no others waiting.
+      readAhead: Number.POSITIVE_INFINITY,
       mostBytes: Number.POSITIVE_INFINITY,
     })
     this.#host = host

@@ -67,7 +67,7 @@ function handling(options: SqliteInboxOptions) {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('a file in which many events wait', () => {
-  test('has them read a few in each turn of the event loop, and no more than can run soon', async () => {
+  test('has them read a few in each turn of the event loop', async () => {
     let rows = 0
     const database = listening(await fileOf(5_000), 'SELECT id FROM inbox_event WHERE id > ? AND', (found) => {
       rows += found
@@ -83,7 +83,6 @@ describe('a file in which many events wait', () => {
     // One turn of the test can see two of the inbox.
     expect(Math.max(...perTurn)).toBeLessThanOrEqual(150)
     expect(reads.at(-1)).toBeGreaterThanOrEqual(1_000)
-    expect(reads.at(-1)).toBeLessThan(1_300)
     expect(await inbox.stats()).toMatchObject({ waiting: 4_990, running: 10 })
   })
 
@@ -109,6 +108,14 @@ describe('a file in which many events wait', () => {
       if ([0, 3, 9].includes(media)) expected.push(`early ${media}`)
       expect(own).toEqual(expected)
     }
+  })
+
+  test('keeps no media item waiting behind the many events of another one', async () => {
+    const path = await freshPath()
+    const hot = keysTo(2_500).map((key) => ({ key, mediaId: 'hot' }))
+    await seedWaiting(path, [...hot, { key: 'behind', mediaId: 'other' }])
+    const { calls } = started({ path })
+    expect([(await calls.next()).event.key, (await calls.next()).event.key]).toEqual(['key 0', 'behind'])
   })
 
   test('has duplicates, and handles them once', async () => {
