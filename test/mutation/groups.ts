@@ -88,6 +88,7 @@ export const groups = {
       // It loads the source anew, so Stryker would take it for the one test of each constant.
       '!test/inbox/durable-object/workers.test.ts',
       'test/contract/{inbox,store}-durable-object-from-worker.test.ts',
+      'test/contract/event-store-durable-object.test.ts',
     ],
   },
   sqlite: {
@@ -97,7 +98,7 @@ export const groups = {
       '!test/inbox/sqlite/{backup,crash-loop,kills,locked,lost-lock,pause,power-loss,retry-from-outside}.test.ts',
       // A worker thread has no working directory of its own.
       '!test/inbox/sqlite/relative-path.test.ts',
-      'test/contract/inbox-sqlite.test.ts',
+      'test/contract/{inbox,event-store}-sqlite.test.ts',
     ],
   },
   bullmq: {
@@ -115,6 +116,7 @@ export const groups = {
       'test/inbox/postgres/*.test.ts',
       '!test/inbox/postgres/{crash-loop,kills,order,operating,outages}.test.ts',
       'test/contract/inbox-{postgres,postgres-polling,pglite}.test.ts',
+      'test/contract/event-store-{postgres,pglite}.test.ts',
     ],
   },
 } as const satisfies Record<string, Group>
