@@ -160,8 +160,8 @@ export class Lease {
   }
 
   /**
-   * Takes over the events of processes whose lease is over. The first events were running, and become suspects: one of
-   * them may have made its process crash. If a transaction has locked an event's row, the event is taken the next time.
+   * Takes over the events of processes whose lease is over. The first ones become suspects, those first in their media item before
+   * the others, since a lane runs one at a time: one of them may have made its process crash. If a transaction has locked an event's row, the event is taken the next time.
    */
   async takeOver(): Promise<void> {
     const { schema } = this.#database
@@ -173,9 +173,11 @@ export class Lease {
        ${claimLock(schema)};
        UPDATE ${schema}.owner SET expires_at = ${leaseEnd} WHERE ${isTooLong};
        UPDATE ${schema}.owner SET is_dead = true WHERE expires_at < clock_timestamp();
-       WITH held AS (
-         SELECT held.id, suspects, row_number() OVER (PARTITION BY owner.id ORDER BY held.id) AS place
+       WITH ranked AS (
+         SELECT held.id, owner.id AS owner, suspects, row_number() OVER (PARTITION BY owner.id, media ORDER BY held.id) AS rank
          FROM ${schema}.owner CROSS JOIN LATERAL (${heldByOwner}) held WHERE is_dead
+       ), held AS (
+         SELECT id, suspects, row_number() OVER (PARTITION BY owner ORDER BY rank, id) AS place FROM ranked
        ), free AS (
          SELECT id FROM ${schema}.event WHERE id IN (SELECT id FROM held) FOR UPDATE SKIP LOCKED
        )

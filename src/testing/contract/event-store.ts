@@ -25,7 +25,7 @@ export interface EventStoreSubject {
 /** The parts of the contract that an event store can leave out. */
 export interface EventStoreFeatures {
   /**
-   * `true` when several processes share the database: it has {@link EventStore.shared}.
+   * `true` when several processes share the database: it has `shared`.
    * @defaultValue true
    */
   readonly shared?: boolean
@@ -402,6 +402,22 @@ function crashChecks(check: Declare): void {
     await process.settle('one', retry)
     await process.claimed(1)
     expect(process.job('one').crashes).toBe(0)
+  })
+
+  check('suspects an event although many of another media item were held before it', async (subject) => {
+    const { next, crash, expect } = subject
+    const first = await next()
+    for (let index = 0; index < 40; index++) await first.accept(`hot ${index}`, 'hot')
+    await first.accept('culprit')
+    await first.claimed(41)
+    let process = await crash(first)
+    for (let crashes = 1; crashes < 3; crashes++) {
+      while (!process.held.has('culprit')) await process.claimed(1)
+      process = await crash(process)
+    }
+    while (!process.held.has('culprit'))
+      await process.handle(...(await process.claimed(1)).filter((key) => key !== 'culprit'))
+    expect(process.job('culprit').isSuspect).toBe(true)
   })
 
   check('counts no crash for an event that was not held', async ({ next, crash, expect }) => {

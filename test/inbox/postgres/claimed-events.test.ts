@@ -320,6 +320,16 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
       return rows.map(({ crashes, releases }) => [crashes, releases])
     }
 
+    test('take over the first event of each media item as a suspect, before the later ones', async () => {
+      const [crashed, other] = [await process({ suspects: 2 }), await process()]
+      const ids = await store({ media: 1 }, { media: 1 }, { media: 2 })
+      expect(await crashed.claim()).toEqual(ids)
+      await expire(crashed.lease)
+      await other.lease.takeOver()
+      const rows = await postgres.query<{ crashes: number }>('SELECT crashes FROM $schema.event ORDER BY id')
+      expect(rows.map(({ crashes }) => crashes)).toEqual([1, 0, 1])
+    })
+
     test('take over the events of the crashed processes only, the first ones of each as suspects', async () => {
       const [one, other, alive, next] = [
         await process({ suspects: 2 }),
