@@ -84,7 +84,7 @@ export class PostgresStore implements EventStore {
     this.#announcements = new Announcements(database, this.#sender)
     const stored = () => {
       this.#announcements.announce()
-      this.#listener?.heard('new')
+      this.#listener?.stored()
     }
     this.#intake = new Intake(database, timeoutMs, stored)
     // 2 * concurrency: the events it may have been running.

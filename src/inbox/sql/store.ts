@@ -100,6 +100,8 @@ export type Settled = { readonly job: SqlJob } & (
 export interface StoreListener {
   /** Another process, or the store itself, has news. */
   heard(signal: Signal): void
+  /** This process has stored events that it was not handed over. */
+  stored(): void
   /** An event that this process has just stored, if the store knows that nothing comes before it. It counts as claimed. */
   handOver(event: ClaimedEvent): void
   /** The lease has run out by the clock of this process. It can come back. */

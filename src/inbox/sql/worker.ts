@@ -140,6 +140,7 @@ export class SqlWorker {
     const leaseMs = this.#store.shared?.leaseMs ?? longestWaitMs
     this.#listener = {
       ...listener,
+      stored: () => this.wake(),
       handOver: (event) => this.#take(new SqlJob(event, this.#store)),
       cutOff: () => this.#isCutOff(),
       longRunning: () => this.jobs.longRunning(leaseMs / 3),

@@ -191,7 +191,7 @@ export class SqliteStore implements EventStore {
       this.listener?.handOver({ id, releases: 0, accepted, attempts: 0, completed: [], crashes: 0, size: event.length })
     else {
       this.#claims.stored(id)
-      this.listener?.heard('new')
+      this.listener?.stored()
     }
     return true
   }
@@ -219,7 +219,7 @@ export class SqliteStore implements EventStore {
         this.#unfinished.stored(id)
         this.#claims.stored(id)
       }
-      if (stored.length > 0) this.listener?.heard('new')
+      if (stored.length > 0) this.listener?.stored()
     }
     return Math.max(0, expectations.nextAt() - Date.now())
   }
@@ -270,7 +270,7 @@ export class SqliteStore implements EventStore {
         this.#claims.ended(id)
       })
     }
-    if (this.#claims.endsRecovery()) this.listener?.heard('new')
+    if (this.#claims.endsRecovery()) this.listener?.stored()
     return true
   }
 

@@ -48,6 +48,7 @@ class Process {
     this.store.open(() =>
       this.store.begin({
         heard() {},
+        stored() {},
         handOver: (event) => void this.#handedOver.push(event),
         cutOff() {},
         lost() {},

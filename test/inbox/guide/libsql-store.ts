@@ -147,7 +147,7 @@ export class LibsqlStore implements EventStore {
   async accept(event: NewEvent): Promise<boolean> {
     await this.ready()
     const id = await this.#write((tx) => store(tx, event))
-    if (id !== undefined) this.#listener?.heard('new')
+    if (id !== undefined) this.#listener?.stored()
     return id !== undefined
   }
 
@@ -169,7 +169,7 @@ export class LibsqlStore implements EventStore {
       const { rows } = await tx.execute('SELECT min(due_at) AS next FROM expectation')
       return [rows[0]?.['next'] as number | null, due.rows.length] as const
     })
-    if (stored > 0) this.#listener?.heard('new')
+    if (stored > 0) this.#listener?.stored()
     return next === null ? Number.POSITIVE_INFINITY : Math.max(0, next - now)
   }
 
