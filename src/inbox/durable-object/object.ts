@@ -19,8 +19,7 @@ export interface InboxObjectOptions {
    */
   readonly concurrency?: number
   /**
-   * The number of events that may wait, those that wait for a retry included. Above it deliveries are answered 503. An
-   * object has 128 MB of memory, and also keeps them there.
+   * The number of events that may wait, those that wait for a retry included. Above it deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
