@@ -6,7 +6,7 @@ import { startProgram } from './processes/start.ts'
 import { crashed, freshPath, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
-const looksForDue = 'SELECT * FROM inbox_event WHERE due_at'
+const looksForDue = 'SELECT id FROM inbox_event WHERE due_at'
 const failures = [{ handler: 'b', message: 'Error: no' }]
 const later = { status: 'retry', delayMs: 3_600_000, completed: ['a'], failures } as const
 
