@@ -114,6 +114,7 @@ test('the exported names grow only in a reviewed change', () => {
         "adapterContract",
         "deliver",
         "encodePayload",
+        "eventStoreContract",
         "inboxContract",
         "makeDelivery",
         "samplePayload",
