@@ -30,15 +30,16 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /with in_progress, and no other process had it/,
   },
   'a clock that was ahead and is corrected postpones retries': {
-    file: 'src/inbox/sqlite-tables/rows.ts',
-    fix: 'Math.min(storedMs, row.delay_ms)',
-    without: 'storedMs',
+    file: 'src/inbox/sqlite-tables/statements.ts',
+    fix: 'WHERE due_at IS NOT NULL AND delayed_at > ?',
+    without: 'WHERE due_at IS NOT NULL AND delayed_at > ? AND false',
     finding: /events stay in the inbox/,
   },
   'a crash loop turns harmless events into dead letters': {
     file: 'src/inbox/sqlite-tables/statements.ts',
-    fix: 'WHERE id IN (SELECT value FROM inbox_owner, json_each(running))',
-    without: '',
+    fix: 'SELECT min(e.id) FROM inbox_owner, json_each(running) JOIN inbox_event e ON e.id = value JOIN inbox_key k ON k.id = e.id',
+    without:
+      'SELECT e.id FROM inbox_event e JOIN inbox_key k ON k.id = e.id WHERE true UNION SELECT e.id FROM inbox_event e JOIN inbox_key k ON k.id = e.id',
     finding: /became a dead letter because of crashes that it did not cause/,
   },
   'an end that came first is forgotten': {
@@ -96,8 +97,8 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /its expectation was neither ended nor reported/,
   },
   'deadlines that passed while no process ran are never checked': {
-    file: 'src/inbox/sqlite/inbox.ts',
-    fix: 'void Promise.resolve(this.#loader.listing).then(() => this.#deadlines.check())',
+    file: 'src/inbox/sql/upkeep.ts',
+    fix: 'this.#deadlines?.start(0)',
     without: '',
     finding: /the expectation of event \d+ stays open/,
   },
@@ -116,7 +117,7 @@ async function playWithout({ file, fix, without, workers = false }: Fault): Prom
   expect(source.split(fix), 'the line of the fix has changed').toHaveLength(2)
   await writeFile(join(copy, file), source.replace(fix, without))
   // A fault of a file shows in no other setup.
-  const setup = file.includes('/sqlite') ? ['--setup', 'sqlite'] : []
+  const setup = file.includes('/sql') ? ['--setup', 'sqlite'] : []
   const options = ['--until-failure', ...setup, ...(workers ? ['--workers'] : [])]
   const program = ['--import', tsx, 'test/simulation/run.ts', ...options]
   const run = promisify(execFile)(process.execPath, program, { cwd: copy })

@@ -10,7 +10,7 @@ describe.skipIf(!findPostgres())('the keys of postgresInbox', () => {
     Number((await postgres.query<{ count: string }>('SELECT count(*) FROM $schema.key'))[0]?.count)
 
   test('are forgotten when their time is up, except those of unfinished events and of dead letters', async () => {
-    const receiver = postgres.receiver({ ttlMs: 300 }, { retry: { attempts: 1 } })
+    const receiver = postgres.receiver({ ttlMs: 60_000 }, { retry: { attempts: 1 } })
     receiver.onAny(({ mediaId }) => {
       if (mediaId === 'running') return new Promise(() => {})
       if (mediaId === 'dead') throw new Error('no')
@@ -20,7 +20,7 @@ describe.skipIf(!findPostgres())('the keys of postgresInbox', () => {
     await vi.waitFor(async () => expect((await receiver.inbox.stats()).deadLetters).toBe(1))
     await sleep(400)
     expect(await keys()).toBe(3)
-    // A clean-up takes place when an inbox is opened, and every minute.
+    // A clean-up takes place soon after an inbox is opened, and every minute.
     const other = postgres.receiver({ ttlMs: 300, handles: false }).onAny(() => {})
     await other.ready()
     await vi.waitFor(async () => expect(await keys()).toBe(2))
