@@ -26,6 +26,7 @@ import type {
   Want,
 } from '../../../src/inbox/sql/store.ts'
 import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
+import { unlessAborted } from '../../../src/internal/unless-aborted.ts'
 
 /** An inbox in a database of libsql, such as one of Turso. */
 export const libsqlInbox = (url: string): InboxDefinition<Transactional<Transaction>> =>
@@ -221,9 +222,7 @@ export class LibsqlStore implements EventStore {
         args: [handler, job.id],
       })
       if (rowsAffected === 0) throw new WebhookError('lease_lost', 'the event has ended, or its handler has completed')
-      const result = (await run(tx as never)) as Result
-      signal.throwIfAborted()
-      return result
+      return (await unlessAborted(signal, run(tx as never))) as Result
     })
   }
 
