@@ -1,5 +1,8 @@
+import { PGlite } from '@electric-sql/pglite'
 import type { PoolClient } from 'pg'
+import { afterAll, beforeAll } from 'vitest'
 import type { InboxHost } from '../../src/inbox/inbox.ts'
+import { connectionTo } from '../../src/inbox/pglite/link.ts'
 import { type PostgresConnection, routeOf } from '../../src/inbox/postgres/connection.ts'
 import { PostgresStore } from '../../src/inbox/postgres/store.ts'
 import type { EventStoreSubject } from '../../src/testing/contract/event-store.ts'
@@ -30,4 +33,15 @@ export const postgresStores = (database: () => StoresDatabase) => async (): Prom
         (await query(`SELECT content FROM own_${schema}.written`)).map((row) => (row as { content: string }).content),
     },
   }
+}
+
+/** Subjects in one PGlite, which is there while the tests of this block run. */
+export function pgliteStores(): () => Promise<EventStoreSubject> {
+  let db: PGlite
+  beforeAll(async () => {
+    db = await PGlite.create()
+  })
+  afterAll(() => db.close())
+  const query = async (text: string) => (await db.exec(text)).at(-1)?.rows ?? []
+  return postgresStores(() => ({ query, connection: connectionTo(db), listen: false }))
 }

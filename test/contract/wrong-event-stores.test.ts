@@ -1,11 +1,9 @@
-import { PGlite } from '@electric-sql/pglite'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { connectionTo } from '../../src/inbox/pglite/link.ts'
+import { describe, expect, test } from 'vitest'
 import type { EventStore } from '../../src/inbox/sql/store.ts'
 import { type EventStoreSubject, eventStoreContract } from '../../src/testing/contract/event-store.ts'
 import type { Runner } from '../../src/testing/contract/runner.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
-import { postgresStores } from './postgres-stores.ts'
+import { pgliteStores } from './postgres-stores.ts'
 import { sqliteStores } from './sqlite-stores.ts'
 
 /** Stores that differ from the right ones. */
@@ -173,6 +171,14 @@ const wrongStores: Fault[] = [
     'commits nothing of a function that throws, nor its record',
   ],
   [
+    'commits what a function has written that is out of time',
+    (store) => ({
+      transact: (attempt, scope, run) =>
+        store.transact(attempt, { ...scope, signal: new AbortController().signal }, run),
+    }),
+    'ends a transaction whose signal is aborted, though its function never settles',
+  ],
+  [
     'changes rows one step at a time',
     ({ tables }) => ({
       tables: {
@@ -235,13 +241,7 @@ describe('the contract suite of event stores', () => {
   })
 
   describe('of a database that processes share', () => {
-    let db: PGlite
-    beforeAll(async () => {
-      db = await PGlite.create()
-    })
-    afterAll(() => db.close())
-    const query = async (text: string) => (await db.exec(text)).at(-1)?.rows ?? []
-    const subject = postgresStores(() => ({ query, connection: connectionTo(db), listen: false }))
+    const subject = pgliteStores()
 
     test.each(wrongShared)('catches a store that %s', async (_, wrong, caughtBy) => {
       const failures = await failuresOf(suiteOver(wrongly(subject, wrong), true), caughtBy)

@@ -8,7 +8,10 @@ import type { ClaimedEvent, EventId, HeldEvent } from './event.ts'
 export interface JobStore {
   /** False once this process must start nothing: its lease is over. Cheap enough for every attempt. */
   readonly holds: boolean
-  /** Runs a handler's function in a transaction, and commits it with the record that the handler has completed. */
+  /**
+   * Runs a handler's function in a transaction, and commits it with the record that the handler has completed. Once
+   * `scope.signal` is aborted it must roll back and reject with the signal's reason, even if the function never settles.
+   */
   transact<Result>(
     attempt: JobAttempt<SqlJob>,
     scope: TransactionScope,

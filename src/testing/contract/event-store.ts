@@ -481,6 +481,23 @@ function transactionChecks(check: Declare): void {
     expect(process.job('one').completed).toEqual([])
   })
 
+  check('ends a transaction whose signal is aborted, though its function never settles', async (subject) => {
+    const { transactions } = subject.subject
+    const process = await withHeld(await subject.next(), 'one')
+    const [attempt, handler] = [process.job('one').begin(), new AbortController()]
+    const aborting = process.store.transact(attempt, { handler: 'a', signal: handler.signal }, (client) => {
+      const written = transactions.write(client, 'aborted')
+      const end = () => handler.abort(new Error('out of time'))
+      // If transactions are synchronous, their function must not return a promise.
+      return written instanceof Promise ? written.then(end).then(() => new Promise<never>(() => {})) : end()
+    })
+    subject.expect(await aborting.catch((error: Error) => error.message)).toBe('out of time')
+    subject.expect(await transactions.texts()).toEqual([])
+    await process.settle('one', retry)
+    await process.claimed(1)
+    subject.expect(process.job('one').completed).toEqual([])
+  })
+
   check(
     'commits nothing of a process whose event was taken over',
     async ({ subject, next, crash, expect }) => {
