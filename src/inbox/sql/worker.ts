@@ -14,7 +14,7 @@ import { SqlJobs } from './jobs.ts'
 import { Renewal } from './renewal.ts'
 import { SqlSettling } from './settling.ts'
 import type { Reason } from './signal.ts'
-import type { EventStore, StoreListener, Want } from './store.ts'
+import type { Claimed, EventStore, StoreListener, Want } from './store.ts'
 
 export interface SqlWorkerOptions {
   readonly store: EventStore
@@ -49,6 +49,8 @@ export class SqlWorker {
   readonly #waits = new Map<string, () => void>()
   #claiming: Promise<void> | undefined
   #isAwake = false
+  /** Handed over during a claim, whose events may be earlier ones of their media items. */
+  #behindClaim: SqlJob[] | undefined
   /** False once a claim has found all the events that this process could take. */
   #mayHaveMore = true
   /** The media items that the last claim left out: this process has enough of their events, or a straggler holds them up. */
@@ -141,7 +143,7 @@ export class SqlWorker {
     this.#listener = {
       ...listener,
       stored: () => this.wake(),
-      handOver: (event) => this.#take(new SqlJob(event, this.#store)),
+      handOver: (event) => this.#take(new SqlJob(event, this.#store), this.#behindClaim),
       cutOff: () => this.#isCutOff(),
       longRunning: () => this.jobs.longRunning(leaseMs / 3),
       load: () => ({ running: this.#engine.running, bytes: this.jobs.bytes, isPaused: this.#engine.isPaused }),
@@ -216,7 +218,21 @@ export class SqlWorker {
   /** Resolves with the time until the next claim (ms). */
   async #claimSome(): Promise<number> {
     await this.#becomeSure()
-    const claimed = await this.#store.claim(() => this.#want())
+    this.#behindClaim = []
+    try {
+      return await this.#takeClaimed(await this.#store.claim(() => this.#want()))
+    } finally {
+      this.#addBehind()
+    }
+  }
+
+  #addBehind(): void {
+    const jobs = this.#behindClaim ?? []
+    this.#behindClaim = undefined
+    for (const job of jobs) this.#engine.add(job)
+  }
+
+  async #takeClaimed(claimed: Claimed | undefined): Promise<number> {
     if (claimed === undefined) {
       this.#isUnsure = true
       this.#isAwake = true
@@ -233,6 +249,7 @@ export class SqlWorker {
     return nextInMs
   }
 
+    this.#addBehind()
   #want(): Want {
     const full = [...this.jobs.ofEachMedia()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
     this.#crowded = [...full, ...this.#engine.heldUpLanes()]
@@ -262,13 +279,15 @@ export class SqlWorker {
     await this.#store.keepOnly(this.jobs.held())
   }
 
-  #take(job: SqlJob): void {
+  /** @param behind takes the job until others are in its lane */
+  #take(job: SqlJob, behind?: SqlJob[]): void {
     // The previous attempt was recorded, and its record is not confirmed yet.
     const previous = this.jobs.get(job.key)
     if (previous !== undefined) this.jobs.end(previous, 'retried')
     this.jobs.add(job)
     if (this.#state === 'stopped') return
-    this.#engine.add(job)
+    if (behind === undefined) this.#engine.add(job)
+    else behind.push(job)
     void job.ended().then((end) => {
       if (end !== 'retried') this.#waits.get(job.key)?.()
       if (end === 'lost') this.#isUnsure = true
