@@ -122,7 +122,7 @@ export class SqliteClaims {
     await this.#canStart
     if (this.#inheritedUpTo !== undefined && !this.#hasRecovered(this.#inheritedUpTo)) return this.#recover(ask)
     const due = await this.#claimDue(ask())
-    const events = [...due, ...this.#read(ask())]
+    const events = [...due, ...this.#read(withHeld(ask(), due))]
     const hasMore = !this.#isAtEnd
     // Read again, and none was missing: the next rows are for the next turn.
     if (hasMore && events.length === 0) await nextTurn()
@@ -220,7 +220,7 @@ export class SqliteClaims {
   async #recover(ask: () => Want): Promise<Claimed> {
     const { commits } = this.#options
     const due = await this.#claimDue(ask())
-    const want = ask()
+    const want = withHeld(ask(), due)
     const found = this.#findRecovering(want)
     const rows = this.#rowsOf(found, want)
     const events = [...due, ...this.#toClaimed(rows)]
@@ -269,5 +269,7 @@ export class SqliteClaims {
     }
   }
 }
+
+const withHeld = (want: Want, due: readonly ClaimedEvent[]): Want => ({ ...want, held: [...want.held, ...due] })
 
 const idsOf = (rows: readonly unknown[]): number[] => (rows as readonly { id: number }[]).map(({ id }) => id)
