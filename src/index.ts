@@ -43,6 +43,7 @@ export type {
   AttemptResult,
   CloseOptions,
   CloseReport,
+  EventOrder,
   Expectation,
   Expectations,
   Handle,

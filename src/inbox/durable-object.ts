@@ -54,6 +54,7 @@ export function durableObjectInbox<Sql extends ObjectSql = ObjectSql>(
   return defineInbox({
     name: 'durableObjectInbox',
     expects: true,
+    ordersStrictly: true,
     storage: 'handed-over',
     open: (host) => new WorkerInbox(host, { namespace, shards, timeoutMs }),
   })

@@ -250,6 +250,9 @@ export interface HandlerName {
   readonly types?: readonly string[] | undefined
 }
 
+/** How strictly the events of a media item are handled in order: see `order` of the receiver. */
+export type EventOrder = 'loose' | 'strict'
+
 /** The receiver that opens an inbox, as the inbox sees it. */
 export interface InboxHost {
   /** Runs the handlers of an event. */
@@ -265,6 +268,11 @@ export interface InboxHost {
   readonly expectations?: (accepted: AcceptedEvent) => Expectations | undefined
   /** Parses an unreadable delivery again, for its replay. */
   readonly parse: ParseUnreadable
+  /**
+   * `strict`: no event starts while an earlier one of its media item waits for its next attempt, wherever that is made.
+   * @defaultValue 'loose'
+   */
+  readonly order?: EventOrder | undefined
   /** Never throws. */
   readonly logger: Logger
   /** Tells the observer of each delivery, each attempt and each failed run of the receiver, in this process. */
@@ -317,6 +325,8 @@ export interface InboxDefinition<out Additions = unknown> {
   readonly localKeys?: boolean | undefined
   /** `true` if the inbox keeps expectations, so that `receiver.expect` works. */
   readonly expects?: boolean | undefined
+  /** `true` if the inbox can keep a strict order: see {@link InboxHost.order}. */
+  readonly ordersStrictly?: boolean | undefined
   /** `true` if the work of handlers continues between requests, even on Workers. */
   readonly outlivesRequests?: boolean
   /** Never set: it carries the type parameter. */

@@ -81,6 +81,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
     handlesNow: true,
     // With a shared store, the event that ends an expectation may reach another process.
     expects: store === undefined || store.isLocal,
+    ordersStrictly: store === undefined || store.isLocal,
     storage: 'memory',
     localKeys: store === undefined || store.isLocal,
     open,
@@ -125,7 +126,7 @@ class MemoryInbox implements Inbox {
   readonly #effectsOf: InboxHost['expectations']
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
-  constructor({ handle, parse, logger, measured, expectations }: InboxHost, options: MemorySettings) {
+  constructor({ handle, parse, logger, measured, expectations, order }: InboxHost, options: MemorySettings) {
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
     this.#maxWaiting = maxWaiting
     this.#logger = logger
@@ -141,7 +142,7 @@ class MemoryInbox implements Inbox {
     const onEnd = (key: string) => this.#leaseEnded(key)
     this.#claims = store?.claims({ leaseMs, logger, onLost, onEnd }) ?? ownClaims()
     this.#settling = new MemorySettling(this.#claims, this.deadLetters)
-    this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency })
+    this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency, order })
     this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#engine)
     this.#expectations = new MemoryExpectations(
       // A key that the store forgot early may report again while its report is still being handled.

@@ -76,6 +76,7 @@ export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
   return defineInbox({
     name: 'sqliteInbox',
     expects: true,
+    ordersStrictly: true,
     storage: 'file',
     open(host) {
       const { concurrency, ...rest } = limitsOf(limits)

@@ -21,6 +21,7 @@ import type {
   AcceptOptions,
   CloseOptions,
   CloseReport,
+  EventOrder,
   Inbox,
   InboxDefinition,
   MessageOptions,
@@ -70,6 +71,13 @@ export interface ReceiverOptions<Additions = unknown> {
    * @defaultValue 30_000
    */
   readonly handlerTimeoutMs?: number
+  /**
+   * `strict`: the later events of a media item wait while an earlier one waits for its next attempt, whether a handler failed, is
+   * paused, or is one of another process only. A dead letter lets them go on. `loose`: events of a media item start in order
+   * of acceptance, and one that waits for its next attempt is overtaken.
+   * @defaultValue 'loose'
+   */
+  readonly order?: EventOrder
   /**
    * The schedule of retries of failed handlers. It does not apply with `ack: 'handled'`, because the sender retries.
    */
@@ -189,11 +197,12 @@ export interface Receiver<out Additions = unknown> {
   readonly setup: ReceiverSetup
 }
 
-/** The setup of a receiver: its inbox, the moment of its acknowledgement and its logger. */
+/** The setup of a receiver: its inbox, the moment of its acknowledgement, its order and its logger. */
 export interface ReceiverSetup {
   readonly inbox: Pick<InboxDefinition, 'name' | 'storage' | 'localKeys'>
   /** The moment of the acknowledgement. */
   readonly ack: 'accepted' | 'handled'
+  readonly order: EventOrder
   /** Writes the log lines. It never throws. */
   readonly logger: Logger
 }
@@ -203,7 +212,7 @@ export interface ReceiverSetup {
  * @throws WebhookError `invalid_option`
  */
 export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additions>): void {
-  const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey } = options ?? ({} as never)
+  const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, order } = options ?? ({} as never)
   // Without `needsBytes`, a verifier of signatures would be called with an empty body, and could accept it.
   if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
     throw invalid(
@@ -219,6 +228,13 @@ export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additio
     const idle = ack === 'handled' ? 'retry' : 'ackTimeoutMs'
     throw invalid(`${idle} has no effect with ack '${ack}'`)
   }
+  if (order === 'strict' && ack === 'handled') throw invalid("order 'strict' has no effect with ack 'handled'")
+  if (order === 'strict' && inbox !== undefined && inbox.ordersStrictly !== true) {
+    throw invalid(
+      `${inbox.name} can't keep order 'strict'; memoryInbox without a shared store, sqliteInbox, postgresInbox, pgliteInbox and ` +
+        'durableObjectInbox can',
+    )
+  }
   if (eventKey !== undefined && typeof eventKey !== 'function') {
     checkOptions('createReceiver: eventKey is a function or an object', eventKey, { header: required(headerName) })
   }
@@ -231,6 +247,7 @@ const rules: Rules<ReceiverOptions> = {
   ack: oneOf('accepted', 'handled'),
   ackTimeoutMs: wholeNumber(),
   handlerTimeoutMs: wholeNumber(),
+  order: oneOf('loose', 'strict'),
   retry: checkedApart,
   maxBodyBytes: wholeNumber(),
   bodyTimeoutMs: wholeNumber(),

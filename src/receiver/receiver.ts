@@ -41,7 +41,13 @@ import type { DeliverySpan } from './telemetry.ts'
 export function createReceiver<Additions = unknown>(options: ReceiverOptions<Additions>): Receiver<Additions> {
   checkReceiverOptions(options)
   const { verify: verifier, inbox: definition = memoryInbox(), maxBodyBytes = 65_536, eventKey } = options
-  const { ack = 'accepted', ackTimeoutMs = 2_500, handlerTimeoutMs = 30_000, bodyTimeoutMs = 10_000 } = options
+  const {
+    ack = 'accepted',
+    order = 'loose',
+    ackTimeoutMs = 2_500,
+    handlerTimeoutMs = 30_000,
+    bodyTimeoutMs = 10_000,
+  } = options
   const logger = safeLogger(options.logger ?? consoleLogger)
   const lossWithoutWait = checkPlatform(definition, ack, logger, options.platform)
   const { retry = ack === 'handled' ? undefined : {} } = options
@@ -61,6 +67,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     expectations: (accepted) => registry.effectsOf(accepted),
     parse: (unreadable) => parseEvent(unreadable.body, undefined, unreadable, eventKey),
     logger,
+    order,
     observe: reporter.observeForInbox,
     measured:
       telemetry &&
@@ -191,7 +198,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 
   return withRegistration(registry, whyNotExpect(definition, ack, options.platform), {
     inbox,
-    setup: { ack, inbox: definition, logger },
+    setup: { ack, order, inbox: definition, logger },
     receive: receiveTraced,
     accept: acceptLookup,
     observe: reporter.observe,

@@ -26,7 +26,7 @@ const transactions = { write() {}, texts: () => [] }
 
 test('The suite of inboxes skips the tests of features that an inbox does not have, and says why', () => {
   const all = registered((runner) =>
-    inboxContract(inbox, runner, { transactions: true, reads: true, expects: true, pauses: true }),
+    inboxContract(inbox, runner, { transactions: true, reads: true, expects: true, pauses: true, strict: true }),
   )
   expect(all.run).toEqual(expect.arrayContaining([order, transaction]))
   expect(all.skipped).toEqual([])
@@ -38,7 +38,14 @@ test('The suite of inboxes skips the tests of features that an inbox does not ha
   expect(some.run.length + some.skipped.length).toBe(all.run.length)
 
   const handingOver = registered((runner) =>
-    inboxContract(inbox, runner, { transactions: true, reads: true, expects: true, pauses: true, keepsEvents: false }),
+    inboxContract(inbox, runner, {
+      transactions: true,
+      reads: true,
+      expects: true,
+      pauses: true,
+      strict: true,
+      keepsEvents: false,
+    }),
   )
   expect(handingOver.skipped).toContain('discards a dead letter (its features do not have keepsEvents: true)')
   expect(handingOver.skipped).toContain('counts its events (its features do not have keepsEvents: true)')

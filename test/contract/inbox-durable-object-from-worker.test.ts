@@ -13,6 +13,7 @@ function subject() {
   const inbox: InboxDefinition = defineInbox({
     name: 'through requests',
     expects: true,
+    ordersStrictly: true,
     open: (host) => objects.open(host),
   })
   return {
@@ -30,4 +31,4 @@ function subject() {
   }
 }
 
-inboxContract(subject, { test, expect }, { transactions: true, reads: true, expects: true, pauses: true })
+inboxContract(subject, { test, expect }, { transactions: true, reads: true, expects: true, pauses: true, strict: true })

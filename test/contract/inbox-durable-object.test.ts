@@ -31,5 +31,9 @@ describe.skipIf(binary === undefined)('in a Durable Object', () => {
   const never = () => {
     throw new Error('it runs in the object')
   }
-  inboxContract(never, { test: tell, expect }, { transactions: true, reads: true, expects: true, pauses: true })
+  inboxContract(
+    never,
+    { test: tell, expect },
+    { transactions: true, reads: true, expects: true, pauses: true, strict: true },
+  )
 })

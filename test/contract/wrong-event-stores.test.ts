@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { InboxHost } from '../../src/inbox/inbox.ts'
 import type { EventStore } from '../../src/inbox/sql/store.ts'
 import { type EventStoreSubject, eventStoreContract } from '../../src/testing/contract/event-store.ts'
 import type { Runner } from '../../src/testing/contract/runner.ts'
@@ -193,6 +194,11 @@ const wrongStores: Fault[] = [
     'changes rows in one transaction, and tells how many',
   ],
   [
+    'tells of no retry at its start',
+    (store) => ({ begin: (listener) => store.begin({ ...listener, retrying() {} }) }),
+    'lets a retry be overtaken, unless the order is strict',
+  ],
+  [
     'counts retries among the waiting events',
     (store) => ({ stats: async (jobs) => ({ ...(await store.stats(jobs)), retrying: 0 }) }),
     'counts and lists events by their states',
@@ -242,6 +248,15 @@ describe('the contract suite of event stores', () => {
 
   describe('of a database that processes share', () => {
     const subject = pgliteStores()
+
+    test('catches a store that lets a retry be overtaken in every order', async () => {
+      const loose = async () => {
+        const right = await subject()
+        return { ...right, open: (host: InboxHost) => right.open({ ...host, order: 'loose' }) }
+      }
+      const caughtBy = 'lets a retry be overtaken, unless the order is strict'
+      expect(await failuresOf(suiteOver(loose, true), caughtBy)).toEqual({ [caughtBy]: expect.any(String) })
+    })
 
     test.each(wrongShared)('catches a store that %s', async (_, wrong, caughtBy) => {
       const failures = await failuresOf(suiteOver(wrongly(subject, wrong), true), caughtBy)

@@ -196,7 +196,8 @@ describe('the contract suite of inboxes with transactions', () => {
   test.concurrent.each([...names])('passes a correct inbox: it %s', async (name) => {
     expect(
       await failuresOf(
-        (runner) => inboxContract(right, runner, { transactions: true, reads: true, expects: true, pauses: true }),
+        (runner) =>
+          inboxContract(right, runner, { transactions: true, reads: true, expects: true, pauses: true, strict: true }),
         name,
       ),
     ).toEqual({})
@@ -210,7 +211,7 @@ describe('the contract suite of inboxes with transactions', () => {
     const caughtBy = 'has transactions if and only if its subject says so'
     expect(
       await failuresOf(
-        (runner) => inboxContract(subject, runner, { reads: true, expects: true, pauses: true }),
+        (runner) => inboxContract(subject, runner, { reads: true, expects: true, pauses: true, strict: true }),
         caughtBy,
       ),
     ).toEqual({
@@ -222,7 +223,13 @@ describe('the contract suite of inboxes with transactions', () => {
     expect(
       await failuresOf(
         (runner) =>
-          inboxContract(subjectOf(wrong), runner, { transactions: true, reads: true, expects: true, pauses: true }),
+          inboxContract(subjectOf(wrong), runner, {
+            transactions: true,
+            reads: true,
+            expects: true,
+            pauses: true,
+            strict: true,
+          }),
         caughtBy,
       ),
     ).toEqual({ [caughtBy]: expect.stringContaining(message) })

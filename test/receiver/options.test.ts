@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { redisStore } from '../../src/idempotency/redis.ts'
 import { bullmqInbox } from '../../src/inbox/bullmq.ts'
+import { queueInbox } from '../../src/inbox/queue.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import {
   basicAuth,
@@ -198,4 +199,17 @@ describe('a receiver', () => {
     const handler = () => {}
     expect(receiver.on('encoding.finished', handler).onAny(handler).off(handler).onError(handler)).toBe(receiver)
   })
+})
+
+test.each([
+  ['bullmqInbox', { inbox: bullmqInbox({ connection: 'redis://127.0.0.1' }) }],
+  ['queueInbox', { inbox: queueInbox({ send: async () => {}, store: lruStore() }) }],
+  ['memoryInbox', { inbox: memoryInbox({ store: redisStore({ client: untyped({ eval() {} }) }) }) }],
+])("createReceiver refuses order: 'strict' with %s, which can't keep it", (name, { inbox }) => {
+  expect(build({ inbox, order: 'strict' })).toThrow(invalid(new RegExp(`^createReceiver: ${name} can't keep`)))
+})
+
+test("createReceiver refuses order: 'strict' with ack: 'handled', and any other word", () => {
+  expect(build({ order: 'strict', ack: 'handled' })).toThrow(invalid(/^createReceiver: order 'strict' has no effect/))
+  expect(build({ order: 'by time' })).toThrow(invalid(/^createReceiver: order/))
 })

@@ -81,6 +81,9 @@ describe('createReceiver', () => {
   test('does not compile with wrong options', () => {
     // @ts-expect-error 'accepted' or 'handled'
     createReceiver({ verify, ack: 'never' })
+    createReceiver({ verify, order: 'strict' })
+    // @ts-expect-error 'loose' or 'strict'
+    createReceiver({ verify, order: true })
     // @ts-expect-error ms are a number
     createReceiver({ verify, handlerTimeoutMs: '30s' })
     // @ts-expect-error bytes are a number

@@ -108,7 +108,16 @@ function openInbox(
     return opened
   }
   try {
-    make(defineInbox<never>({ name: 'inboxObject', storage: 'database', outlivesRequests: true, expects: true, open }))
+    make(
+      defineInbox<never>({
+        name: 'inboxObject',
+        storage: 'database',
+        outlivesRequests: true,
+        expects: true,
+        ordersStrictly: true,
+        open,
+      }),
+    )
     if (opened !== undefined) return opened
     throw new WebhookError('invalid_option', 'the receiver has to be made with the inbox that the function is given')
   } catch (cause) {

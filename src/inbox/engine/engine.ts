@@ -1,5 +1,5 @@
 import { longestWaitMs } from '../../internal/timers.ts'
-import type { AttemptResult, Handle } from '../inbox.ts'
+import type { AttemptResult, Handle, InboxHost } from '../inbox.ts'
 import type { Job, JobAttempt, JobEnd } from './job.ts'
 import type { Jobs } from './jobs.ts'
 import { Lanes } from './lanes.ts'
@@ -10,6 +10,12 @@ export interface EngineOptions<EachJob extends Job> {
   readonly jobs: Jobs<EachJob>
   readonly settling: Settling<EachJob>
   readonly concurrency: number
+  readonly order?: InboxHost['order']
+  /**
+   * Gives the jobs behind one that waits for its next attempt back to the storage, from where other processes can claim it. They
+   * are out of its lane. Absent if only this process makes the next attempt: they wait in their lane. For a strict order.
+   */
+  readonly giveBack?: (job: EachJob, behind: readonly EachJob[]) => void
 }
 
 /**
@@ -21,13 +27,17 @@ export class Engine<EachJob extends Job> {
   readonly #handle: Handle
   readonly #jobs: Jobs<EachJob>
   readonly #settling: Settling<EachJob>
+  readonly #isStrict: boolean
+  readonly #giveBack: EngineOptions<EachJob>['giveBack']
   protected readonly lanes: Lanes<EachJob>
   #releaseRetries: (() => void) | undefined
 
-  constructor({ handle, jobs, settling, concurrency }: EngineOptions<EachJob>) {
+  constructor({ handle, jobs, settling, concurrency, order, giveBack }: EngineOptions<EachJob>) {
     this.#handle = handle
     this.#jobs = jobs
     this.#settling = settling
+    this.#isStrict = order === 'strict'
+    this.#giveBack = giveBack
     this.lanes = new Lanes(concurrency, (job) => this.#start(job))
   }
 
@@ -38,6 +48,11 @@ export class Engine<EachJob extends Job> {
   add(job: EachJob): void {
     job.state = 'waiting'
     this.lanes.add(job)
+  }
+
+  /** Starts nothing of a media item before the event with that key, which waits for its next attempt in the storage. */
+  hold(mediaId: string, key: string): void {
+    this.lanes.hold(mediaId, key)
   }
 
   /** Adds a job whose next attempt is due in `delayMs`. */
@@ -114,6 +129,7 @@ export class Engine<EachJob extends Job> {
     const { job } = attempt
     // The job's lease was lost, or the inbox released the job.
     if (job.hasEnded) return
+    if (this.#isStrict && result.status === 'retry') this.#holdBack(job)
     if (result.status === 'retry' && !job.once && this.#settling.retries === 'here') return this.#retry(attempt, result)
     job.state = 'recording'
     const end = (end: JobEnd) => () => this.#jobs.end(job, end)
@@ -121,6 +137,11 @@ export class Engine<EachJob extends Job> {
     else if (job.once) this.#settling.release?.(job, result.completed, end('failed'))
     else if (result.status === 'dead') this.#settling.deadLetter(job, result, end('dead-lettered'))
     else this.#settling.retry(attempt, result, end('retried'))
+  }
+
+  #holdBack(job: EachJob): void {
+    if (this.#giveBack === undefined) this.lanes.hold(job.lane, job.key)
+    else this.#giveBack(job, this.lanes.takeBehind(job))
   }
 
   #retry(attempt: JobAttempt<EachJob>, retry: RetryResult): void {

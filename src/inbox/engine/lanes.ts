@@ -3,6 +3,7 @@ import { later } from '../../internal/timers.ts'
 
 /** Work that belongs to a lane. */
 export interface LaneJob {
+  readonly key: string
   readonly lane: string
   /** The job behind it in its lane; set by the lanes. */
   next: LaneJob | undefined
@@ -20,6 +21,8 @@ export class Lanes<Job extends LaneJob> {
   readonly #start: (job: Job) => void
   /** The last job of each lane that has any. */
   readonly #last = new ChurnMap<string, Job>()
+  /** The lanes that wait for a job with that key, and the first job behind it. Absent until there is one. */
+  #held: Map<string, { readonly key: string; first: Job | undefined }> | undefined
   /**
    * At most one job of each lane, in the order in which they became ready. The first `#started` of them have started.
    */
@@ -45,14 +48,44 @@ export class Lanes<Job extends LaneJob> {
   }
 
   add(job: Job): void {
+    const held = this.#held?.get(job.lane)
+    if (held?.key === job.key) return this.#goOn(job, held.first)
     const last = this.#last.get(job.lane)
     this.#last.set(job.lane, job)
-    if (last !== undefined) {
-      last.next = job
-      return
-    }
+    if (last !== undefined) last.next = job
+    else if (held !== undefined) held.first = job
+    else this.#makeReady(job)
+  }
+
+  /** Starts the job that its lane waits for, before those that came meanwhile. */
+  #goOn(job: Job, first: Job | undefined): void {
+    this.#held?.delete(job.lane)
+    job.next = first
+    if (first === undefined) this.#last.set(job.lane, job)
+    this.#makeReady(job)
+  }
+
+  #makeReady(job: Job): void {
     this.#ready.push(job)
     this.schedule()
+  }
+
+  /**
+   * Starts no job of a lane until one with that key is added, which then goes first: the job that runs comes back, or one that a
+   * process before has left.
+   */
+  hold(lane: string, key: string): void {
+    this.#held ??= new Map()
+    if (!this.#held.has(lane)) this.#held.set(lane, { key, first: undefined })
+  }
+
+  /** Forgets the jobs behind one that runs, and returns them. */
+  takeBehind(job: Job): readonly Job[] {
+    const behind: Job[] = []
+    for (let { next } = job; next !== undefined; next = next.next) behind.push(next as Job)
+    job.next = undefined
+    this.#last.set(job.lane, job)
+    return behind
   }
 
   /** Forgets every job that has not started. */
@@ -60,6 +93,7 @@ export class Lanes<Job extends LaneJob> {
     this.#ready = []
     this.#started = 0
     this.#last.clear()
+    this.#held = undefined
   }
 
   /** Starts all ready jobs that have a slot, after this turn of the event loop. */
@@ -92,13 +126,13 @@ export class Lanes<Job extends LaneJob> {
   /** Ends the turn of a job, and starts the next one of its lane. */
   ended(job: Job): void {
     this.#running--
-    if (job.next !== undefined) {
-      this.#ready.push(job.next as Job)
-      // A retried job goes to the end of its lane.
-      job.next = undefined
-    } else if (this.#last.get(job.lane) === job) {
-      this.#last.delete(job.lane)
-    }
+    const next = job.next as Job | undefined
+    // A retried job goes to the end of its lane.
+    job.next = undefined
+    const held = this.#held?.get(job.lane)
+    if (held !== undefined) held.first = next
+    else if (next !== undefined) this.#ready.push(next)
+    if (next === undefined && this.#last.get(job.lane) === job) this.#last.delete(job.lane)
     if (this.#started === this.#ready.length) return
     if (this.#startsLeft > 0) this.#startReady()
     else this.schedule()

@@ -91,6 +91,7 @@ CREATE TABLE ${ifNotExists}${schema}.event (
 );
 CREATE INDEX ${ifNotExists}event_of_media ON ${schema}.event (media, id) WHERE media IS NOT NULL;
 CREATE INDEX ${ifNotExists}event_due ON ${schema}.event (due_at) WHERE due_at IS NOT NULL;
+CREATE INDEX ${ifNotExists}event_due_of_media ON ${schema}.event (media, id) WHERE due_at IS NOT NULL;
 CREATE INDEX ${ifNotExists}event_delayed ON ${schema}.event (delayed_at) WHERE due_at IS NOT NULL;
 CREATE INDEX ${ifNotExists}event_awaits ON ${schema}.event USING gin (awaits) WITH (fastupdate = off) WHERE awaits IS NOT NULL;
 CREATE INDEX ${ifNotExists}event_suspect ON ${schema}.event (media, id) WHERE crashes > 0;

@@ -89,7 +89,7 @@ export class PostgresStore implements EventStore {
     this.#intake = new Intake(database, timeoutMs, stored)
     // 2 * concurrency: the events it may have been running.
     this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers)
-    this.#claims = new Claims(database, this.#lease, concurrency, ttlMs)
+    this.#claims = new Claims(database, this.#lease, concurrency, ttlMs, host.order)
     this.#records = new Records(database, host.handlers, ttlMs)
     this.#throttle = new NotifyThrottle(
       () => this.#claims.processes,

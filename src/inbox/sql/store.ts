@@ -104,6 +104,11 @@ export interface StoreListener {
   stored(): void
   /** An event that this process has just stored, if the store knows that nothing comes before it. It counts as claimed. */
   handOver(event: ClaimedEvent): void
+  /**
+   * In a strict order, a store without `shared` calls it while `begin` runs, for each event that waits for its next attempt, in
+   * order of acceptance. Claims of a shared store leave out the later events of such a media item.
+   */
+  retrying(mediaId: string, key: string): void
   /** The lease has run out by the clock of this process. It can come back. */
   cutOff(): void
   /** Another process has taken the storage over for good, which the store has logged. */

@@ -41,6 +41,7 @@ export class SqlWorker {
   readonly #store: EventStore
   readonly #logger: Logger
   readonly #concurrency: number
+  readonly #isStrict: boolean
   readonly #settling: SqlSettling
   readonly #engine: PausableEngine<SqlJob>
   readonly #renewal: Renewal | undefined
@@ -48,13 +49,15 @@ export class SqlWorker {
   /** Callers that wait for the end of an event, retries included, by key. */
   readonly #waits = new Map<string, () => void>()
   #claiming: Promise<void> | undefined
-  #isAwake = false
   /** Handed over during a claim, whose events may be earlier ones of their media items. */
   #behindClaim: SqlJob[] | undefined
+  #isAwake = false
   /** False once a claim has found all the events that this process could take. */
   #mayHaveMore = true
   /** The media items that the last claim left out: this process has enough of their events, or a straggler holds them up. */
   #crowded: readonly string[] = []
+  /** Media items with an event that waits for its next attempt: `true` once that is recorded. For a strict order. */
+  readonly #heldBack = new Map<string, boolean>()
   /** True if the answer to a claim was lost: this process may hold events that it does not know. */
   #isUnsure = false
   readonly #outage = new OutageLog()
@@ -70,6 +73,7 @@ export class SqlWorker {
     this.#store = store
     this.#logger = host.logger
     this.#concurrency = concurrency
+    this.#isStrict = host.order === 'strict'
     const owed = shared && new OwedHandlers(host, shared.ttlMs, () => shared.handlers())
     this.#settling = new SqlSettling(store, host, owed)
     this.#engine = new PausableEngine({
@@ -79,6 +83,8 @@ export class SqlWorker {
       concurrency,
       freed: () => this.wake(),
       maxUnrecorded: store.maxUnrecorded,
+      order: host.order,
+      ...(shared && { giveBack: (job, behind) => this.#giveBackBehind(job, behind) }),
     })
     this.#renewal = shared && this.#renewalOf(shared)
   }
@@ -143,6 +149,7 @@ export class SqlWorker {
     this.#listener = {
       ...listener,
       stored: () => this.wake(),
+      retrying: (mediaId, key) => this.#engine.hold(mediaId, key),
       handOver: (event) => this.#take(new SqlJob(event, this.#store), this.#behindClaim),
       cutOff: () => this.#isCutOff(),
       longRunning: () => this.jobs.longRunning(leaseMs / 3),
@@ -239,8 +246,11 @@ export class SqlWorker {
       return retryMs
     }
     const { events, nextInMs, hasMore } = claimed
-    const jobs = events.map((event) => new SqlJob(event, this.#store))
+    const jobs = events.map((event) => new SqlJob(event, this.#store)).filter((job) => !this.#heldBack.has(job.lane))
+    // Claimed before the database knew of the earlier event's next attempt.
+    if (jobs.length < events.length) this.#isUnsure = this.#isAwake = true
     for (const job of jobs) this.#take(job)
+    this.#addBehind()
     // The engine starts them in the next turn. Only then it is known which of them wait for a slot.
     if (jobs.length > 0) await nextTurn()
     // The events behind a suspect could not be claimed before it.
@@ -249,10 +259,10 @@ export class SqlWorker {
     return nextInMs
   }
 
-    this.#addBehind()
   #want(): Want {
+    for (const [lane, isRecorded] of this.#heldBack) if (isRecorded) this.#heldBack.delete(lane)
     const full = [...this.jobs.ofEachMedia()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
-    this.#crowded = [...full, ...this.#engine.heldUpLanes()]
+    this.#crowded = [...full, ...this.#engine.heldUpLanes(), ...this.#heldBack.keys()]
     return {
       limit: Math.max(this.#room(), 1),
       withSuspect: ![...this.jobs].some(({ isSuspect }) => isSuspect),
@@ -269,6 +279,17 @@ export class SqlWorker {
     this.#isUnsure ||= waiting.length > 0
     await this.#becomeSure()
     return this.#store.pollMs
+  }
+
+  /**
+   * Gives up the events behind one whose next attempt any process can make. From its record on, claims leave them out until it has
+   * ended.
+   */
+  #giveBackBehind(job: SqlJob, behind: readonly SqlJob[]): void {
+    for (const each of behind) this.jobs.end(each, 'retried')
+    this.#isUnsure ||= behind.length > 0
+    this.#heldBack.set(job.lane, false)
+    void job.ended().then(() => this.#heldBack.set(job.lane, true))
   }
 
   /** Gives up the events that this process may hold without knowing it. */
@@ -299,6 +320,7 @@ export class SqlWorker {
   #mayClaimAfter(job: SqlJob, end: JobEnd): boolean {
     // A failed event waits to be claimed again. The next suspect waits for the end of this one.
     if (this.#mayHaveMore || end !== 'handled' || job.isSuspect) return true
+    if (this.#isStrict && (job.number > 1 || job.releases > 0)) return true
     return this.#crowded.includes(job.lane) && (this.jobs.ofEachMedia().get(job.lane) ?? 0) < maxOfMedia
   }
 

@@ -1,12 +1,12 @@
 import { WebhookError } from '../../errors.ts'
 import { isPromise, type MaybePromise, measure } from '../../internal/maybe-promise.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
-import { sleep } from '../../internal/timers.ts'
+import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { CheckedQuery } from '../operations/event-query.ts'
 import type { EventPage, EventRecord, InboxStats, OpenExpectation } from '../reading.ts'
 import { countDeadLetters, type Parsing, type Replays } from '../sql/dead-letters.ts'
-import type { HeldEvent } from '../sql/event.ts'
+import type { ClaimedEvent, HeldEvent } from '../sql/event.ts'
 import type { Reason } from '../sql/signal.ts'
 import type { Claimed, EventStore, NewEvent, OwnJobs, Settled, StoreListener, Want } from '../sql/store.ts'
 import type { SyncTables } from '../sql/tables.ts'
@@ -278,6 +278,17 @@ export class SqliteStore implements EventStore {
 
   async begin(listener: StoreListener): Promise<void> {
     this.listener = listener
+    if (this.options.host.order === 'strict') await this.#tellRetrying(listener)
+  }
+
+  async #tellRetrying({ retrying }: StoreListener): Promise<void> {
+    const ids = this.#sql.retryingIds.all() as { id: number }[]
+    for (const [index, { id }] of ids.entries()) {
+      if (index % eventsPerTurn === 0) await nextTurn()
+      const row = this.#sql.get.get(id) as EventRow | undefined
+      const { accepted } = (row && readable(row)) ?? {}
+      if (accepted !== undefined) retrying(accepted.event.mediaId, accepted.event.key)
+    }
   }
 
   get holds(): boolean {
@@ -361,14 +372,10 @@ export class SqliteStore implements EventStore {
   unfinished(known: ReadonlySet<string>): readonly UnfinishedEvent[] {
     const found: UnfinishedEvent[] = []
     for (const { id } of this.#sql.ids.all(0, -1) as { id: number }[]) {
-      try {
-        const row = this.#sql.get.get(id) as EventRow
-        const { accepted } = toClaimed(row)
-        if (!known.has(accepted.event.key))
-          found.push({ ...accepted, state: (row.due_at ?? 0) > Date.now() ? 'retrying' : 'waiting' })
-      } catch {
-        // It can't be read, and stays.
-      }
+      const row = this.#sql.get.get(id) as EventRow
+      const { accepted } = readable(row) ?? {}
+      if (accepted !== undefined && !known.has(accepted.event.key))
+        found.push({ ...accepted, state: (row.due_at ?? 0) > Date.now() ? 'retrying' : 'waiting' })
     }
     return found
   }
@@ -380,5 +387,14 @@ export class SqliteStore implements EventStore {
   close(): MaybePromise<void> {
     this.#isClosed = true
     this.#unfinished.stop()
+  }
+}
+
+/** Reads an event. `undefined`: it can't be parsed, and stays. */
+function readable(row: EventRow): ClaimedEvent | undefined {
+  try {
+    return toClaimed(row)
+  } catch {
+    return undefined
   }
 }

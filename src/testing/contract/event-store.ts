@@ -1,4 +1,4 @@
-import type { InboxHost } from '../../inbox/inbox.ts'
+import type { EventOrder, InboxHost } from '../../inbox/inbox.ts'
 import { checkQuery } from '../../inbox/operations/event-query.ts'
 import { SqlDeadLetters } from '../../inbox/sql/dead-letters.ts'
 import type { ClaimedEvent } from '../../inbox/sql/event.ts'
@@ -38,6 +38,8 @@ const patienceMs = 10_000
 class Process {
   readonly store: EventStore
   readonly held = new Map<string, SqlJob>()
+  /** What the store told of retrying events at its start: the media item and the key of each. */
+  readonly heldBack: [mediaId: string, key: string][] = []
   #handedOver: ClaimedEvent[] = []
 
   constructor(store: EventStore) {
@@ -45,21 +47,25 @@ class Process {
   }
 
   async begin(): Promise<this> {
-    this.store.open(() =>
-      this.store.begin({
-        heard() {},
-        stored() {},
-        handOver: (event) => void this.#handedOver.push(event),
-        cutOff() {},
-        lost() {},
-        longRunning: () => undefined,
-        isFull: () => false,
-        load: () => ({ running: 0, bytes: 0, isPaused: false }),
-      }),
-    )
+    const begun = new Promise<void>((resolve) => this.store.open(() => this.#begin().then(resolve)))
     await this.store.ready()
+    await begun
     await this.store.shared?.takeOver()
     return this
+  }
+
+  #begin(): Promise<void> {
+    return this.store.begin({
+      heard() {},
+      stored() {},
+      retrying: (mediaId, key) => void this.heldBack.push([mediaId, key]),
+      handOver: (event) => void this.#handedOver.push(event),
+      cutOff() {},
+      lost() {},
+      longRunning: () => undefined,
+      isFull: () => false,
+      load: () => ({ running: 0, bytes: 0, isPaused: false }),
+    })
   }
 
   async accept(key: string, mediaId = `media of ${key}`, changes?: ExpectationChanges): Promise<boolean> {
@@ -119,9 +125,9 @@ const letter = (key: string) =>
 interface StoreCheck {
   readonly subject: EventStoreSubject
   /** Begins the next process. */
-  next(): Promise<Process>
+  next(order?: EventOrder): Promise<Process>
   /** Ends a process without a word, and begins the next one, which takes over. */
-  crash(process: Process): Promise<Process>
+  crash(process: Process, order?: EventOrder): Promise<Process>
   expect(value: unknown): Expectation
 }
 
@@ -144,14 +150,14 @@ export function eventStoreContract(
     test(name, async () => {
       const subject = await factory()
       const opened: EventStore[] = []
-      const next = async () => {
-        const store = await subject.open(hostOf())
+      const next = async (order?: EventOrder) => {
+        const store = await subject.open({ ...host, order })
         opened.push(store)
         return new Process(store).begin()
       }
-      const crash = async (process: Process) => {
+      const crash = async (process: Process, order?: EventOrder) => {
         await subject.crash(process.store)
-        return next()
+        return next(order)
       }
       try {
         await run({ subject, next, crash, expect })
@@ -162,6 +168,7 @@ export function eventStoreContract(
     })
   }
   acceptingChecks(check)
+  orderChecks(check)
   settlingChecks(check)
   crashChecks(check)
   transactionChecks(check)
@@ -170,17 +177,19 @@ export function eventStoreContract(
 
 type Declare = (name: string, run: (check: StoreCheck) => Promise<void>, needsShared?: boolean) => void
 
-const hostOf = (): InboxHost => ({
+/** One array, since another one would be published as a change. */
+const handlerNames = [{ name: 'a' }]
+
+const host: InboxHost = {
   handle: async () => ({ status: 'done' }),
   handlersOf: () => ['a'],
-  handlers: () => handlers,
+  handlers: () => handlerNames,
   parse: () => {
     throw new Error('nothing is unreadable here')
   },
   logger: { debug() {}, info() {}, warn() {}, error() {} },
   observe() {},
-})
-const handlers = [{ name: 'a' }]
+}
 
 function acceptingChecks(check: Declare): void {
   check('stores one of 20 concurrent events with one key', async ({ next, expect }) => {
@@ -341,6 +350,29 @@ function settlingChecks(check: Declare): void {
     expect(await process.claimed(1)).toEqual(['one'])
     expect([process.job('one').number, process.job('one').completed.toSorted()]).toEqual([1, ['b', 'c']])
     expect((await deadLetters.list()).length).toBe(0)
+  })
+}
+
+function orderChecks(check: Declare): void {
+  check('lets a retry be overtaken, unless the order is strict', async ({ next, crash, expect }) => {
+    let process = await next('strict')
+    for (const [key, media] of Object.entries({ one: 'media', two: 'media', other: 'other' }))
+      await process.accept(key, media)
+    await process.claimed(3)
+    await process.settle('one', { ...retry, delayMs: 60_000 })
+    process = await crash(process, 'strict')
+    // A store of several processes leaves them out. One of a single process tells which lanes wait.
+    const { shared } = process.store
+    expect(await process.claimed(shared ? 1 : 2)).toEqual(shared ? ['other'] : ['two', 'other'])
+    expect(process.heldBack).toEqual(shared ? [] : [['media', 'one']])
+    expect(await process.claim()).toEqual([])
+    expect(await process.store.retryNow('one')).toBe(true)
+    process.store.look('due')
+    expect(await process.claimed(shared ? 2 : 1)).toEqual(shared ? ['one', 'two'] : ['one'])
+    await process.settle('one', { ...retry, delayMs: 60_000 })
+    const loose = await crash(process)
+    expect((await loose.claimed(2)).toSorted()).toEqual(['other', 'two'])
+    expect(loose.heldBack).toEqual([])
   })
 }
 

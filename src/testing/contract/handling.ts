@@ -5,6 +5,7 @@ import type {
   ActivityObserver,
   Attempt,
   AttemptResult,
+  EventOrder,
   Expectations,
   Handle,
   HandlerName,
@@ -42,6 +43,7 @@ const handlers: readonly HandlerName[] = [{ name: 'a' }, { name: 'b' }]
 export function openInbox(
   definition: InboxDefinition,
   logger = silent,
+  order?: EventOrder,
 ): {
   readonly inbox: Inbox
   readonly calls: Calls
@@ -81,6 +83,7 @@ export function openInbox(
     expectations: ({ event }) => effects.get(event.key),
     parse,
     logger,
+    order,
     observe: (observer) => observers.push(observer),
   })
   const calls: Calls = {

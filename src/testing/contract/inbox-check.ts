@@ -45,6 +45,11 @@ export interface InboxFeatures {
    * @defaultValue false
    */
   readonly pauses?: boolean
+  /**
+   * `true` when it can keep a strict order.
+   * @defaultValue false
+   */
+  readonly strict?: boolean
 }
 
 /** The subject of each test of the suite: an open inbox. */

@@ -8,6 +8,7 @@ import { checkDeadLetters } from './inbox-dead-letters.ts'
 import { checkExpecting } from './inbox-expecting.ts'
 import { checkHandling } from './inbox-handling.ts'
 import { checkOpening } from './inbox-opening.ts'
+import { checkOrder } from './inbox-order.ts'
 import { checkPausing } from './inbox-pausing.ts'
 import { checkReading } from './inbox-reading.ts'
 import { checkTransactions } from './inbox-transactions.ts'
@@ -45,13 +46,18 @@ export function inboxContract(
     reads = false,
     expects = false,
     pauses = false,
+    strict = false,
   } = features
-  const has = { ordered, keepsEvents, transactions: hasTransactions, reads, expects, pauses }
+  const has = { ordered, keepsEvents, transactions: hasTransactions, reads, expects, pauses, strict }
   const check: Check = (name, run, needs) => {
     if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
       const { inbox: definition, transactions, close } = await factory()
-      const { inbox, calls, effects, observers } = openInbox(definition)
+      const { inbox, calls, effects, observers } = openInbox(
+        definition,
+        undefined,
+        needs === 'strict' ? 'strict' : 'loose',
+      )
       try {
         if ((transactions !== undefined) !== hasTransactions)
           throw new Error('give the subject `transactions` and the suite `{ transactions: true }`, or neither')
@@ -61,6 +67,8 @@ export function inboxContract(
           throw new Error('give the suite `{ expects: true }` for an inbox that keeps expectations')
         if ((inbox.pauses !== undefined) !== pauses)
           throw new Error('give the suite `{ pauses: true }` for an inbox that can be paused')
+        if ((definition.ordersStrictly === true) !== strict)
+          throw new Error('give the suite `{ strict: true }` for an inbox that can keep a strict order')
         await run({ inbox, definition, ordered, transactions, calls, effects, observers, expect })
       } finally {
         calls.finishAll()
@@ -77,5 +85,6 @@ export function inboxContract(
   checkTransactions(check)
   checkExpecting(check)
   checkPausing(check)
+  checkOrder(check)
   checkClosing(check)
 }

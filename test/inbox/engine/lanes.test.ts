@@ -6,10 +6,12 @@ import { collectGarbage } from '../../support/collect-garbage.ts'
 class Job implements LaneJob {
   readonly lane: string
   readonly name: string
+  readonly key: string
   next: Job | undefined
   constructor(lane: string, name = lane) {
     this.lane = lane
     this.name = name
+    this.key = name
   }
 }
 
@@ -191,5 +193,48 @@ describe('lanes', () => {
       await end('0')
       expect(await left()).toBeLessThan(16)
     })
+  })
+})
+
+describe('a lane that is held', () => {
+  test('waits for the job with the key, which goes first, and holds no other lane back', async () => {
+    const { lanes, started, end } = controlledLanes(4)
+    for (const name of ['one', 'two']) lanes.add(new Job('a', name))
+    await nextTurn()
+    lanes.hold('a', 'one')
+    await end('one')
+    lanes.add(new Job('a', 'three'))
+    lanes.add(new Job('b', 'other'))
+    await nextTurn()
+    expect(started).toEqual(['one', 'other'])
+    lanes.add(new Job('a', 'one'))
+    await nextTurn()
+    for (const name of ['one', 'two', 'three']) await end(name)
+    expect(started).toEqual(['one', 'other', 'one', 'two', 'three'])
+    lanes.add(new Job('a', 'four'))
+    await nextTurn()
+    expect(started.at(-1)).toBe('four')
+  })
+
+  test('waits for a job that was never here, the first that was named', async () => {
+    const { lanes, started, end } = controlledLanes(4)
+    lanes.hold('a', 'one')
+    lanes.hold('a', 'two')
+    for (const name of ['two', 'three', 'one']) lanes.add(new Job('a', name))
+    await nextTurn()
+    for (const name of ['one', 'two', 'three']) await end(name)
+    expect(started).toEqual(['one', 'two', 'three'])
+  })
+
+  test('gives up the jobs behind a running one', async () => {
+    const { lanes, started, end } = controlledLanes(4)
+    const [one, two, three] = ['one', 'two', 'three'].map((name) => new Job('a', name)) as [Job, Job, Job]
+    for (const job of [one, two, three]) lanes.add(job)
+    await nextTurn()
+    expect(lanes.takeBehind(one)).toEqual([two, three])
+    await end('one')
+    lanes.add(new Job('a', 'four'))
+    await nextTurn()
+    expect(started).toEqual(['one', 'four'])
   })
 })

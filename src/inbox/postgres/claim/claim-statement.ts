@@ -76,15 +76,19 @@ export function claimValues({ owner, low, from, ...request }: ClaimValues): read
   return (Object.keys(parameterTypes) as ParameterName[]).map((name) => `${values[name]}`)
 }
 
-/** What the parts of the statement are made of: the schema, and each parameter. */
+/** What the parts of the statement are made of: the schema, the order, and each parameter. */
 interface Parts extends Readonly<Record<ParameterName, string>> {
   readonly schema: string
+  readonly isStrict: boolean
 }
 
-/** Makes the statement of a claim. It returns the claimed events in order, and then what it found. */
-export function claimStatement(schema: string, parameter: Parameter): string {
+/**
+ * Makes the statement of a claim. It returns the claimed events in order, and then what it found.
+ * @param isStrict true to claim nothing from behind an event that waits for its next attempt
+ */
+export function claimStatement(schema: string, parameter: Parameter, isStrict = false): string {
   const names = Object.entries(parameterTypes).map(([name, type], index) => [name, `${parameter(index + 1)}::${type}`])
-  const parts: Parts = { schema, ...Object.fromEntries(names) }
+  const parts: Parts = { schema, isStrict, ...Object.fromEntries(names) }
   return `
     WITH ${taken(parts)},
     ${choose(parts)},
@@ -153,13 +157,22 @@ const isFree = (parts: Parts, media: string): string => `(
 /** The condition that no process has an event, and that it does not wait for a retry. */
 const isUnclaimed = (row: string): string => `${row}.due_at IS NULL AND ${row}.id NOT IN (SELECT id FROM taken)`
 
-const isAfter = (schema: string, row: string, condition: string): string => `(
+const isBehind = (schema: string, row: string, condition: string): string => `(
   SELECT 1 FROM ${schema}.event other WHERE other.media = ${row}.media AND other.id < ${row}.id
-    AND ${isUnclaimed('other')} AND ${condition} LIMIT 1
+    AND ${condition} LIMIT 1
 ) IS NOT NULL`
 
-const isWaiting = (schema: string, row: string): string =>
-  `${isUnclaimed(row)} AND ${row}.crashes = 0 AND NOT ${isAfter(schema, row, 'other.crashes > 0')}`
+const isAfter = (schema: string, row: string, condition: string): string =>
+  isBehind(schema, row, `${isUnclaimed('other')} AND ${condition}`)
+
+/** The condition that no earlier event of the media item waits for its next attempt, except one that is claimed now. */
+const isNext = ({ schema, isStrict }: Parts, row: string): string =>
+  isStrict
+    ? `NOT ${isBehind(schema, row, 'other.due_at IS NOT NULL AND other.id NOT IN (SELECT id FROM retries)')}`
+    : 'true'
+
+const isWaiting = (parts: Parts, row: string): string => `${isUnclaimed(row)} AND ${row}.crashes = 0
+  AND NOT ${isAfter(parts.schema, row, 'other.crashes > 0')} AND ${isNext(parts, row)}`
 
 /** The events that a claim examines. It is a subquery, since Postgres reads no more of it than it needs. */
 const earliest = ({ schema, fromEvent }: Parts, where = 'true'): string => `(
@@ -182,20 +195,21 @@ const isForThis = ({ schema, owner, ttl }: Parts): string => `
  * item.
  */
 const choose = (parts: Parts): string => {
-  const { schema, limit, suspects, lowEvent } = parts
+  const { schema, limit, suspects, lowEvent, isStrict } = parts
+  const isFirst = isStrict ? `NOT ${isBehind(schema, 'due', 'other.id NOT IN (SELECT id FROM taken)')}` : 'true'
   return `
     retries AS MATERIALIZED (
-      SELECT id, media FROM ${due(parts)} WHERE ${isFree(parts, 'due.media')} AND ${isForThis(parts)}
+      SELECT id, media FROM ${due(parts)} WHERE ${isFree(parts, 'due.media')} AND ${isForThis(parts)} AND ${isFirst}
       ORDER BY due_at LIMIT ${limit}
     ),
     others AS MATERIALIZED (
       SELECT id, media FROM ${earliest(parts)}
-      WHERE ${isWaiting(schema, 'earliest')} AND ${isFree(parts, 'earliest.media')} ORDER BY id LIMIT ${limit}
+      WHERE ${isWaiting(parts, 'earliest')} AND ${isFree(parts, 'earliest.media')} ORDER BY id LIMIT ${limit}
     ),
     suspects AS MATERIALIZED (
       SELECT id, media FROM ${schema}.event suspect
       WHERE ${isUnclaimed('suspect')} AND crashes > 0 AND ${isCurrent}
-        AND ${isFree(parts, 'suspect.media')}
+        AND ${isFree(parts, 'suspect.media')} AND ${isNext(parts, 'suspect')}
         AND NOT ${isAfter(schema, 'suspect', `other.id >= ${lowEvent} AND other.id NOT IN (SELECT id FROM others)`)}
       ORDER BY crashes, id LIMIT ${suspects}
     ),
@@ -221,6 +235,7 @@ const take = (parts: Parts): string => {
       UNION ALL
       SELECT * FROM ${schema}.event
       WHERE id = ANY (ARRAY(SELECT id FROM chosen EXCEPT SELECT id FROM retries)) AND ${mayClaim(parts)}
+        AND media NOT IN (SELECT media FROM skipped)
     )`
 }
 

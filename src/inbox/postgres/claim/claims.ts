@@ -1,3 +1,4 @@
+import type { EventOrder } from '../../inbox.ts'
 import type { ClaimedEvent } from '../../sql/event.ts'
 import { isTimeout } from '../../sql/piece.ts'
 import type { Want } from '../../sql/store.ts'
@@ -55,6 +56,7 @@ export class Claims {
   /** Adopted events that no claim of this process has taken yet. */
   #adopted = 0
   readonly #ttlMs: number
+  readonly #isStrict: boolean
   readonly #leastSize: number
   #size: number
   #processes = 1
@@ -68,8 +70,9 @@ export class Claims {
    * @param concurrency the number of events that the process handles at a time
    * @param ttlMs the time for which keys are remembered (ms)
    */
-  constructor(database: Database, lease: Lease, concurrency: number, ttlMs: number) {
+  constructor(database: Database, lease: Lease, concurrency: number, ttlMs: number, order?: EventOrder) {
     this.#ttlMs = ttlMs
+    this.#isStrict = order === 'strict'
     this.#leastSize = Math.min(2 * concurrency, largestSize)
     this.#size = this.#leastSize
     this.#database = database
@@ -135,7 +138,7 @@ export class Claims {
       .measure('claim', () =>
         this.#database.batchPrepared({
           name: 'claim',
-          statement: (parameter) => claimStatement(schema, parameter),
+          statement: (parameter) => claimStatement(schema, parameter, this.#isStrict),
           values,
           message: (statement) =>
             claimMessage(schema, statement, adopts ? adoptStatement(schema, literal(owner.id)) : undefined),

@@ -1,0 +1,93 @@
+import type { AttemptResult } from '../../inbox/inbox.ts'
+import { type Call, eventOf, until } from './handling.ts'
+import type { Check, InboxCheck } from './inbox-check.ts'
+
+const failures = [{ handler: 'b', message: 'Error: no' }]
+const retryIn = (delayMs: number): AttemptResult => ({ status: 'retry', delayMs, completed: [], failures })
+const soon = retryIn(300)
+const released: AttemptResult = { status: 'retry', delayMs: 0, completed: [], failures: [], counts: false }
+const media = 'media'
+
+/** Accepts events of one media item, and returns the attempt at the first. */
+async function first({ inbox, calls }: InboxCheck, ...keys: readonly string[]): Promise<Call> {
+  // Received now: the longer ago, the longer an event is released.
+  for (const key of keys) await inbox.accept({ ...eventOf(key, media), receivedAt: new Date() })
+  return calls.next()
+}
+
+/** Handles attempts until each of so many events was handled, and returns their keys in order. */
+async function handledKeys({ calls }: InboxCheck, count: number): Promise<string[]> {
+  const keys: string[] = []
+  while (keys.length < count) {
+    const call = await calls.next()
+    keys.push(call.event.key)
+    call.finish()
+  }
+  return keys
+}
+
+/** Checks that an inbox of a strict order lets no event overtake an earlier one of its media item. */
+export function checkOrder(checkInbox: Check): void {
+  const check = (name: string, run: (subject: InboxCheck) => Promise<void>) => checkInbox(name, run, 'strict')
+
+  check('holds the events of a media item back while an earlier one waits for its retry', async (subject) => {
+    const call = await first(subject, 'one', 'two')
+    call.finish(soon)
+    await subject.inbox.accept(eventOf('three', media))
+    subject.expect(await handledKeys(subject, 3)).toEqual(['one', 'two', 'three'])
+  })
+
+  check('holds what is accepted during the wait back, and no other media item', async (subject) => {
+    const { inbox, expect } = subject
+    const call = await first(subject, 'one')
+    call.finish(retryIn(1_000))
+    await until(async () => (await inbox.stats()).retrying === 1)
+    await inbox.accept(eventOf('two', media))
+    await inbox.accept(eventOf('other', 'other'))
+    expect(await handledKeys(subject, 3)).toEqual(['other', 'one', 'two'])
+  })
+
+  check('holds them back through every retry, and until its handlers could run', async (subject) => {
+    const { calls, expect } = subject
+    let call = await first(subject, 'one', 'two')
+    for (const result of [soon, released, soon]) {
+      call.finish(result)
+      call = await calls.next()
+      expect(call.event.key).toBe('one')
+    }
+    call.finish()
+    expect(await handledKeys(subject, 1)).toEqual(['two'])
+  })
+
+  check('lets them go on once it is a dead letter', async (subject) => {
+    const { inbox, calls, expect } = subject
+    const call = await first(subject, 'one', 'two')
+    call.finish(soon)
+    const again = await calls.next()
+    again.finish({ status: 'dead', completed: [], failures })
+    expect(await handledKeys(subject, 1)).toEqual(['two'])
+    await until(async () => (await inbox.stats()).deadLetters === 1)
+    expect(await inbox.deadLetters.replay('one')).toBe(true)
+    expect(await handledKeys(subject, 1)).toEqual(['one'])
+  })
+
+  check('keeps the order of many media items whose events fail', async (subject) => {
+    const { inbox, calls, expect } = subject
+    const [items, each] = [6, 5]
+    for (let event = 0; event < each; event++)
+      for (let item = 0; item < items; item++) await inbox.accept(eventOf(`${item} ${event}`, `media ${item}`))
+    const handled: string[] = []
+    while (handled.length < items * each) {
+      const call = await calls.next()
+      const { key } = call.event
+      // Every second event fails once.
+      const fails = Number(key.at(-1)) % 2 === 0 && call.attempt.number === 1
+      if (!fails) handled.push(key)
+      call.finish(fails ? retryIn(20) : undefined)
+    }
+    for (let item = 0; item < items; item++) {
+      const keys = handled.filter((key) => key.startsWith(`${item} `))
+      expect(keys).toEqual(Array.from({ length: each }, (_, event) => `${item} ${event}`))
+    }
+  })
+}
