@@ -26,9 +26,12 @@ export function dashboard(
   if (typeof receiver?.observe !== 'function' || receiver.inbox === undefined)
     throw new WebhookError('invalid_option', 'dashboard: the first argument has to be a receiver')
   const { inbox, setup, observe } = receiver
-  const { name } = setup.inbox
+  const {
+    order,
+    inbox: { name },
+  } = setup
   const isQueue = inbox.handleMessage !== undefined
-  return createDashboard({ inbox, name, logger: setup.logger, isQueue, observe }, options)
+  return createDashboard({ inbox, name, logger: setup.logger, isQueue, order, observe }, options)
 }
 
 /** Also makes the page of an inbox that no receiver has opened. */

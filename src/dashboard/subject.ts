@@ -1,4 +1,5 @@
 import { hasFailed } from '../handlers/reports.ts'
+import type { EventOrder } from '../inbox/inbox.ts'
 import { ActivityRecorder } from '../inbox/operations/activity.ts'
 import type { ActivityMinute, ReadableInbox } from '../inbox/reading.ts'
 import type { Logger } from '../internal/logger.ts'
@@ -17,6 +18,8 @@ export interface Shown {
   readonly logger: Logger
   /** `true` if it hands its events to a queue, and knows nothing of them. */
   readonly isQueue?: boolean
+  /** The order of the receiver. Absent if it is not known. */
+  readonly order?: EventOrder
   /** The receiver's, to count what this process does. Absent for an inbox that was opened only to be read. */
   readonly observe?: Receiver['observe']
 }
@@ -34,6 +37,7 @@ export interface Subject {
   readonly name: string
   readonly logger: Logger
   readonly isQueue: boolean
+  readonly order: EventOrder | undefined
   /** Absent if nothing counts. */
   readonly activity: ActivitySource | undefined
   readonly redaction: Redaction
@@ -43,7 +47,7 @@ export interface Subject {
 }
 
 export function subjectOf(
-  { inbox, name, logger, isQueue = false, observe }: Shown,
+  { inbox, name, logger, isQueue = false, order, observe }: Shown,
   { redact }: DashboardOptions,
 ): Subject {
   const redaction = new Redaction(redact, logger)
@@ -53,6 +57,7 @@ export function subjectOf(
     name,
     logger,
     isQueue,
+    order,
     activity: activityOf(inbox, observe),
     redaction,
     causes,

@@ -4,7 +4,7 @@ import { Copyable, Fact, Facts } from '../../page/elements.tsx'
 import { Section } from '../../page/section.tsx'
 import { visible } from '../reading/bytes.ts'
 import { causeOf, failuresOf } from '../reading/causes.ts'
-import { type Story, storyOf } from '../reading/story.ts'
+import { blockerOf, type Story, storyOf } from '../reading/story.ts'
 import { traceIdOf } from '../reading/trace-id.ts'
 import { Attempts } from './attempts.tsx'
 import { Failures } from './cause.tsx'
@@ -18,12 +18,14 @@ export async function showEvent(page: PageState): Promise<Answer> {
   const key = page.query.get('key') ?? ''
   const story = await storyOf(page.subject.inbox, key)
   if (story === undefined) return unknown(page, key)
+  const { inbox, order } = page.subject
+  const blocker = order === 'strict' && story.record ? await blockerOf(inbox, story.record) : undefined
   const title = story.record === undefined ? 'Unreadable delivery' : visible(story.record.type.slice(0, 100))
   return {
     title,
     body: (
       <>
-        <Summary page={page} eventKey={key} story={story} />
+        <Summary page={page} eventKey={key} story={story} blocker={blocker} />
         <Actions page={page} eventKey={key} story={story} />
         {story.deadLetter && <Cause page={page} story={story} />}
         {story.record && <Attempts page={page} record={story.record} />}
@@ -65,7 +67,13 @@ interface StoryProps {
   readonly story: Story
 }
 
-function Summary({ page, eventKey, story: { record, deadLetter } }: StoryProps) {
+/** @param blocker the event that this one waits behind */
+function Summary({
+  page,
+  eventKey,
+  story: { record, deadLetter },
+  blocker,
+}: StoryProps & { readonly blocker: EventRecord | undefined }) {
   const { state = 'dead', mediaId, event, dueAt, startedAt, process, endedAt = deadLetter?.diedAt } = record ?? {}
   const receivedAt = record?.receivedAt ?? deadLetter?.receivedAt
   const trace = traceIdOf(record?.trace ?? deadLetter?.trace)
@@ -77,6 +85,14 @@ function Summary({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
         <Fact name="State">
           <StateMark state={state} />
         </Fact>
+        {blocker && (
+          <Fact name="Waits behind">
+            <a href={page.at('event', { key: blocker.key })}>
+              <Foreign text={blocker.type} />
+            </a>{' '}
+            of its media item, which waits for its next attempt
+          </Fact>
+        )}
         {mediaId !== undefined && (
           <Fact name="Media">
             {title !== undefined && <Foreign text={title} />}{' '}

@@ -46,6 +46,14 @@ export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promi
   return { records: records.sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime()), deadLettersOnly: true }
 }
 
+/** Finds the event that one waits behind in a strict order: an earlier one of its media item that waits for its next attempt. */
+export async function blockerOf(inbox: ReadableInbox, waiting: EventRecord): Promise<EventRecord | undefined> {
+  if (waiting.state !== 'waiting') return undefined
+  const { records } = await storyOfMedia(inbox, waiting.mediaId)
+  const place = records.findIndex(({ key }) => key === waiting.key)
+  return records.slice(0, Math.max(place, 0)).find(({ state }) => state === 'retrying')
+}
+
 /** Maximum number of unreadable deliveries that are searched for a media item: the newest. */
 const searchedUnreadable = 100
 
