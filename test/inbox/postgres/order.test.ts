@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { EventOrder } from '../../../src/inbox/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../../support/postgres/postgres-server.ts'
 import { testSeed } from '../../support/test-seed.ts'
@@ -10,11 +11,16 @@ import { bundled } from './forked.ts'
 import { Receivers } from './order/receivers.ts'
 
 const media = Array.from({ length: 100 }, (_, i) => `media-${i}`)
-// `npm run soak` sends more.
-const eventsPerMedia = process.env['SOAK'] ? 100 : 30
-const total = media.length * eventsPerMedia
-const kills = 12
 const leaseMs = 1_000
+
+interface Note {
+  readonly n: number
+  readonly hasFailed: boolean
+}
+
+// `npm run soak` sends more.
+const looseEvents = process.env['SOAK'] ? 100 : 30
+const strictEvents = process.env['SOAK'] ? 50 : 10
 
 describe.skipIf(!findPostgres())('postgresInbox on four processes', () => {
   let server: PostgresServer
@@ -30,23 +36,27 @@ describe.skipIf(!findPostgres())('postgresInbox on four processes', () => {
     await rm(folder, { recursive: true })
   })
 
-  /** Returns the numbers of the events of each media item, in the order in which their handlers first began. */
-  const begun = async (notes: string) => {
-    const orders = new Map(media.map((mediaId) => [mediaId, new Set<number>()]))
-    for (const line of (await readFile(notes, 'utf8')).split('\n').slice(0, -1)) {
-      const [mediaId = '', n] = line.split(' ')
-      orders.get(mediaId)?.add(Number(n))
+  /** Reads what the handlers of each media item have noted, in order. */
+  const notesOf = async (file: string) => {
+    const all = new Map<string, Note[]>(media.map((mediaId) => [mediaId, []]))
+    for (const line of (await readFile(file, 'utf8')).split('\n').slice(0, -1)) {
+      const [mediaId = '', n, failed] = line.split(' ')
+      all.get(mediaId)?.push({ n: Number(n), hasFailed: failed !== undefined })
     }
-    return orders
+    return all
   }
-  const countBegun = async (notes: string) =>
-    [...(await begun(notes)).values()].reduce((sum, { size }) => sum + size, 0)
+  /** Returns the numbers of the events of a media item, in the order in which their handlers first began. */
+  const begun = (notes: readonly Note[]) => [...new Set(notes.map(({ n }) => n))]
+  const countBegun = async (file: string) =>
+    [...(await notesOf(file)).values()].reduce((sum, notes) => sum + begun(notes).length, 0)
 
-  test(`begins ${total} events of ${media.length} media in order of acceptance, through kills, pauses and retries`, async () => {
-    const notes = join(folder, 'notes')
+  /** Sends events to four processes that are killed and paused, and whose handlers fail. Returns what they have noted. */
+  const run = async (order: EventOrder, eventsPerMedia: number, kills: number) => {
+    const notes = join(folder, order)
     await writeFile(notes, '')
     const program = await bundled(new URL('./order/child.ts', import.meta.url), folder)
-    receivers = new Receivers(program, { url: server.url, notes, leaseMs, seed: testSeed() }, 4)
+    const total = media.length * eventsPerMedia
+    receivers = new Receivers(program, { url: server.url, schema: order, order, notes, leaseMs, seed: testSeed() }, 4)
     // An event is sent when the previous one of the same media item has been acknowledged by any process.
     const sent = media.map(async (mediaId) => {
       for (let n = 0; n < eventsPerMedia; n++) await receivers.deliver({ mediaId, n })
@@ -57,9 +67,29 @@ describe.skipIf(!findPostgres())('postgresInbox on four processes', () => {
     }
     await Promise.all(sent)
     while ((await countBegun(notes)) < total) await sleep(50)
-
-    const inOrder = Array.from({ length: eventsPerMedia }, (_, n) => n)
-    for (const [mediaId, order] of await begun(notes)) expect([...order], mediaId).toEqual(inOrder)
+    await receivers.end()
     expect(receivers.kills).toBe(kills)
+    return notesOf(notes)
+  }
+
+  test('begins the events of a media item in order of acceptance, through kills, pauses and retries', async () => {
+    const inOrder = Array.from({ length: looseEvents }, (_, n) => n)
+    for (const [mediaId, notes] of await run('loose', looseEvents, 12)) expect(begun(notes), mediaId).toEqual(inOrder)
+  })
+
+  test('in a strict order, begins nothing behind an event that has failed until it runs again', async () => {
+    const inOrder = Array.from({ length: strictEvents }, (_, n) => n)
+    let failures = 0
+    for (const [mediaId, notes] of await run('strict', strictEvents, 6)) {
+      expect(begun(notes), mediaId).toEqual(inOrder)
+      for (const [index, { n, hasFailed }] of notes.entries()) {
+        const next = notes[index + 1]
+        // It ended with the run.
+        if (!hasFailed || next === undefined) continue
+        failures++
+        expect(next.n, `${mediaId}: ${JSON.stringify(notes)}`).toBeLessThanOrEqual(n)
+      }
+    }
+    expect(failures).toBeGreaterThan(0)
   })
 })

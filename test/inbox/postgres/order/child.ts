@@ -8,8 +8,8 @@ import { seeded } from '../../../support/seeded.ts'
 import { silent } from '../../../support/silent.ts'
 import type { FromOrdered, OrderTask, ToOrdered } from './task.ts'
 
-// Accepts what it is sent, and notes when a handler begins.
-const { url, notes, leaseMs, seed } = JSON.parse(process.argv[2] as string) as OrderTask
+// Accepts what it is sent, and notes when a handler begins, and when it fails.
+const { url, schema, order, notes, leaseMs, seed } = JSON.parse(process.argv[2] as string) as OrderTask
 
 // All processes append to this file, so its lines are in the order in which the handlers began.
 const file = openSync(notes, 'a')
@@ -18,7 +18,8 @@ const pool = new Pool({ connectionString: url })
 pool.on('error', () => {})
 const receiver = createReceiver({
   verify: unverified(),
-  inbox: postgresInbox({ pool, leaseMs }),
+  inbox: postgresInbox({ pool, schema, leaseMs }),
+  order,
   eventKey: ({ mediaId, title }) => `${mediaId} ${title}`,
   retry: { attempts: 50, baseMs: 10, maxMs: 200 },
   logger: silent,
@@ -26,7 +27,9 @@ const receiver = createReceiver({
 receiver.onAny(async ({ mediaId, title }) => {
   writeSync(file, `${mediaId} ${title}\n`)
   await sleep(random() * 10)
-  if (random() < 0.1) throw new Error('unlucky')
+  if (random() > 0.1) return
+  writeSync(file, `${mediaId} ${title} failed\n`)
+  throw new Error('unlucky')
 })
 
 process.on('message', async ({ id, mediaId, n }: ToOrdered) => {

@@ -1,7 +1,11 @@
+import type { EventOrder } from '../../../../src/inbox/inbox.ts'
+
 /** Tells a process of the order run what to do. */
 export interface OrderTask {
   /** The URL of Postgres. */
   readonly url: string
+  readonly schema: string
+  readonly order: EventOrder
   /** The file to which each handler appends a line when it begins. */
   readonly notes: string
   readonly leaseMs: number
