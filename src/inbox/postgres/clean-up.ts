@@ -62,7 +62,7 @@ export class CleanUp {
     const { schema } = this.#database
     const expired = `now() - ${this.#ttlMs} * interval '1 ms'`
     // Records are read by id, and expire by the end of their event: a replay is handled long after it was accepted.
-    const isRemembered = `to_timestamp((record ->> 'endedAt')::float8 / 1000) >= ${expired}`
+    const isRemembered = `to_timestamp(((record ->> 3)::float8 + (record ->> 4)::float8) / 1000) >= ${expired}`
     const firstRemembered = `SELECT id FROM ${schema}.key WHERE accepted_at >= ${expired} ORDER BY accepted_at LIMIT 1`
     // Events that were accepted together have one time, so a step examines all of them. The subqueries have a limit,
     // nothing is compiled, and the keys are an array: otherwise Postgres compares every key with every row of a

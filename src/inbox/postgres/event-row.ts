@@ -4,7 +4,7 @@ import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
 import { readDeadLetter } from '../sql/dead-letter-row.ts'
 import type { EventId } from '../sql/event.ts'
-import type { SqlJob } from '../sql/job.ts'
+import { readHandled } from '../sql/handled-record.ts'
 import { claimedEvents } from './claim/claimed.ts'
 
 /**
@@ -77,49 +77,13 @@ interface UnfinishedRow extends Pick<EventRecord, 'attempts' | 'completed'> {
   } | null
 }
 
-/** The JSON of a handled event. */
-interface HandledRow extends Pick<EventRecord, 'key' | 'type' | 'mediaId' | 'attempts' | 'completed' | 'trace'> {
-  readonly failedAttempts?: readonly FailedAttempt[] | undefined
-  readonly receivedAt: number
-  readonly endedAt: number
-}
-
-/**
- * Makes the JSON of a handled event.
- * @param handlers the names of its handlers
- */
-export function handledRecord(job: SqlJob, handlers: readonly string[]): HandledRow {
-  const { accepted, number: attempts, failedAttempts } = job
-  const { key, type, mediaId } = accepted.event
-  return {
-    key,
-    type,
-    mediaId,
-    attempts,
-    completed: [...new Set([...job.completed, ...handlers])],
-    ...(failedAttempts.length > 0 && { failedAttempts }),
-    receivedAt: accepted.receivedAt.getTime(),
-    endedAt: Date.now(),
-    trace: accepted.trace,
-  }
-}
-
 /**
  * Makes the record of an event.
  * @param claims the claims of this process before the row was read
  */
 export function toRecord({ source, place, record }: EventRow, claims: OwnClaims): EventRecord {
   if (source === 'dead_letter') return deadRecord(readDeadLetter({ dead_letter: record, body: null }) as DeadEvent)
-  const stored = JSON.parse(record) as UnfinishedRow | HandledRow
-  if ('event' in stored) return unfinished(stored, place, claims)
-  const { failedAttempts, receivedAt, endedAt, ...handled } = stored
-  return {
-    ...handled,
-    state: 'handled',
-    receivedAt: new Date(receivedAt),
-    failedAttempts: reviveFailedAttempts(failedAttempts),
-    endedAt: new Date(endedAt),
-  }
+  return source === 'handled' ? readHandled(record) : unfinished(JSON.parse(record), place, claims)
 }
 
 const isRunning = (owner: string | undefined, id: string, claims: OwnClaims): boolean =>

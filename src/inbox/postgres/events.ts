@@ -152,9 +152,9 @@ class EventSearch {
     const { state, type } = this.#query
     let filters = ''
     // Postgres cannot read the type, because the JSON may have characters that Postgres cannot store as text. A payload
-    // can have such a field.
+    // can have such a text.
     if (type !== undefined)
-      filters += ` AND strpos(${columnsOf[table].json}::text, $${values.push(`"type":${JSON.stringify(type)}`)}) > 0`
+      filters += ` AND strpos(${columnsOf[table].json}::text, $${values.push(JSON.stringify(type))}) > 0`
     if (state === 'retrying') filters += ' AND due_at IS NOT NULL'
     // Only this process knows whether a claimed event has started.
     if (state === 'waiting') filters += ' AND due_at IS NULL'

@@ -1,10 +1,10 @@
 import type { InboxHost } from '../inbox.ts'
+import { writeHandled } from '../sql/handled-record.ts'
 import { ByteLimit, bytesOf, isTimeout } from '../sql/piece.ts'
 import type { Settled } from '../sql/store.ts'
 import { awaitedMark, awaitedNames, publishedNames } from './claim/awaited.ts'
 import { isHeldSince, released } from './claim/claimed.ts'
 import { type Database, isUnreachable } from './database.ts'
-import { handledRecord } from './event-row.ts'
 import { hashKey } from './keys.ts'
 import { literal } from './schema.ts'
 import type { Tables } from './tables.ts'
@@ -52,7 +52,7 @@ export class Records {
 
   #valuesOf(end: Settled): readonly unknown[] {
     const { job } = end
-    if (end.kind === 'handled') return [JSON.stringify(handledRecord(job, end.handlers))]
+    if (end.kind === 'handled') return [writeHandled(job, end.handlers, job.accepted.trace)]
     const completed = storable(end.completed)
     if (end.kind === 'progress') return [completed]
     if (end.kind === 'dead') return [hashKey(job.key), completed, end.letter]

@@ -1,9 +1,10 @@
 import { Job } from '../engine/job.ts'
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
-import type { DeadEvent, EventRecord, FailedAttempt } from '../reading.ts'
+import type { DeadEvent, EventRecord } from '../reading.ts'
 import { readDeadLetter } from '../sql/dead-letter-row.ts'
 import type { ClaimedEvent } from '../sql/event.ts'
+import { readHandled } from '../sql/handled-record.ts'
 
 /** An unfinished event as a row of its table. */
 export interface EventRow {
@@ -71,50 +72,4 @@ export function toRecord(row: RecordRow, current: (key: string) => EventRecord |
     job.since = row.due_at as number
   }
   return current(job.key) ?? job.record()
-}
-
-// It is an array, since the names of the fields would need as much space as their values, for every event of a day.
-type Handled = [
-  type: string,
-  mediaId: string,
-  /** The key, or its end in an array if it begins with the type and the media item, as it does by default. */
-  key: string | [end: string],
-  receivedAt: number,
-  /** The time since its receipt, in ms. */
-  handledAfter: number,
-  attempts: number,
-  completed: readonly string[],
-  failed?: readonly FailedAttempt[],
-]
-
-const startOfKey = (type: string, mediaId: string): string => `[${JSON.stringify(type)},${JSON.stringify(mediaId)}`
-
-/** Writes the record of a handled event. */
-export function writeHandled(
-  { accepted, number, completed, failedAttempts }: Job,
-  handlers: readonly string[],
-): string {
-  const { key, type, mediaId } = accepted.event
-  const receivedAt = accepted.receivedAt.getTime()
-  const start = startOfKey(type, mediaId)
-  const shortKey = key.startsWith(start) ? `[${JSON.stringify(key.slice(start.length))}]` : JSON.stringify(key)
-  const all = JSON.stringify(completed.length === 0 ? handlers : [...new Set([...completed, ...handlers])])
-  const failed = failedAttempts.length === 0 ? '' : `,${JSON.stringify(failedAttempts)}`
-  // `start` is the JSON of the type and the media item. Separate texts are written faster than an array of them.
-  return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${failed}]`
-}
-
-function readHandled(text: string): EventRecord {
-  const [type, mediaId, key, receivedAt, handledAfter, attempts, completed, failed] = JSON.parse(text) as Handled
-  return {
-    key: typeof key === 'string' ? key : startOfKey(type, mediaId) + key[0],
-    type,
-    mediaId,
-    state: 'handled',
-    receivedAt: new Date(receivedAt),
-    attempts,
-    completed,
-    failedAttempts: reviveFailedAttempts(failed),
-    endedAt: new Date(receivedAt + handledAfter),
-  }
 }

@@ -14,8 +14,8 @@ import type { DeadEvent, EventPage, EventRecord, InboxStats, OpenExpectation } f
 import { readDeadLetter } from '../../../src/inbox/sql/dead-letter-row.ts'
 import type { Parsing, Replays } from '../../../src/inbox/sql/dead-letters.ts'
 import type { ClaimedEvent, HeldEvent } from '../../../src/inbox/sql/event.ts'
+import { readHandled, writeHandled } from '../../../src/inbox/sql/handled-record.ts'
 import { SqlInbox } from '../../../src/inbox/sql/inbox.ts'
-import type { SqlJob } from '../../../src/inbox/sql/job.ts'
 import type {
   Claimed,
   EventStore,
@@ -241,7 +241,10 @@ export class LibsqlStore implements EventStore {
   async expire(): Promise<number> {
     const before = Date.now() - 86_400_000
     await this.#batch([
-      { sql: "DELETE FROM handled WHERE json_extract(record, '$.endedAt') < ?", args: [before] },
+      {
+        sql: "DELETE FROM handled WHERE json_extract(record, '$[3]') + json_extract(record, '$[4]') < ?",
+        args: [before],
+      },
       {
         sql: `DELETE FROM key WHERE accepted_at < ? AND NOT EXISTS (SELECT 1 FROM event WHERE event.id = key.id)
               AND NOT EXISTS (SELECT 1 FROM handled WHERE handled.id = key.id)
@@ -386,7 +389,7 @@ function statementsOf(end: Settled): InStatement[] {
       { sql: 'DELETE FROM event WHERE id = ? AND held', args: [id] },
       {
         sql: 'INSERT INTO handled SELECT ?, ? WHERE changes() = 1',
-        args: [id, JSON.stringify(recordOf(end.job, end.handlers))],
+        args: [id, writeHandled(end.job, end.handlers)],
       },
     ]
   const completed = JSON.stringify(end.completed)
@@ -459,31 +462,10 @@ function toClaimed(row: Row): ClaimedEvent {
 const select = `SELECT key.id AS id, event.*, key.id AS place, record, dead_letter FROM key LEFT JOIN event ON event.id = key.id
   LEFT JOIN handled ON handled.id = key.id LEFT JOIN dead_letter ON event_id = key.id`
 
-function recordOf({ accepted, number: attempts, completed, failedAttempts }: SqlJob, handlers: readonly string[]) {
-  const { key, type, mediaId } = accepted.event
-  const { receivedAt, trace } = accepted
-  const all = [...new Set([...completed, ...handlers])]
-  return {
-    key,
-    type,
-    mediaId,
-    attempts,
-    completed: all,
-    failedAttempts,
-    receivedAt: receivedAt.getTime(),
-    endedAt: Date.now(),
-    trace,
-  }
-}
-
 function toRecord(row: Row, jobs: OwnJobs | undefined): EventRecord | undefined {
   if (row['dead_letter'])
     return deadRecord(readDeadLetter({ dead_letter: row['dead_letter'] as string, body: null }) as DeadEvent)
-  if (row['record']) {
-    const { receivedAt, endedAt, failedAttempts, ...record } = JSON.parse(row['record'] as string)
-    const times = { receivedAt: new Date(receivedAt), endedAt: new Date(endedAt) }
-    return { ...record, state: 'handled', failedAttempts: reviveFailedAttempts(failedAttempts), ...times }
-  }
+  if (row['record']) return readHandled(row['record'] as string)
   if (row['event'] === null) return undefined
   const {
     accepted,

@@ -23,7 +23,7 @@ describe.skipIf(!findPostgres())('a clean-up of Postgres', () => {
       SELECT gen_random_uuid(), ${id} + n, ${acceptedAt} FROM generate_series(0, ${count - 1}) AS n`)
   const record = (id: number, endedAt: string) =>
     postgres.query(`INSERT INTO $schema.handled (id, media, record)
-      SELECT ${id}, 1, json_build_object('endedAt', extract(epoch FROM ${endedAt}) * 1000)`)
+      SELECT ${id}, 1, json_build_array('', '', '', extract(epoch FROM ${endedAt}) * 1000, 0)`)
   const endOf = (subject: number, acceptedAt: string) =>
     postgres.query(`INSERT INTO $schema.expectation_end (subject, ended_at, accepted_at)
       SELECT lpad('${subject}', 32, '0')::uuid, 0, ${acceptedAt}`)

@@ -153,8 +153,7 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
   const writeHandled = (count: number, type: string) =>
     postgres.query(
       `INSERT INTO $schema.handled (id, media, record)
-       SELECT nextval('$schema.event_id'), n, format('{"key":"%s","type":"%s","mediaId":"m","attempts":1,"completed":[],'
-         '"receivedAt":0,"endedAt":0}', n, $2::text)::json
+       SELECT nextval('$schema.event_id'), n, format('["%s","m","%s",0,0,1,[]]', $2::text, n)::json
        FROM generate_series(1, $1::int) AS n`,
       [count, type],
     )

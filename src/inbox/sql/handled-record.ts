@@ -1,0 +1,58 @@
+import type { Job } from '../engine/job.ts'
+import { reviveFailedAttempts } from '../engine/stored.ts'
+import type { EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
+
+// An array, since the names of the fields would need as much space as their values, for every event of a day.
+type Handled = [
+  type: string,
+  mediaId: string,
+  /** The key, or its end in an array if it begins with the type and the media item, as it does by default. */
+  key: string | [end: string],
+  receivedAt: number,
+  /** Time since its receipt (ms). */
+  handledAfter: number,
+  attempts: number,
+  completed: readonly string[],
+  failed?: readonly FailedAttempt[],
+  trace?: TraceCarrier,
+]
+
+const startOfKey = (type: string, mediaId: string): string => `[${JSON.stringify(type)},${JSON.stringify(mediaId)}`
+
+/**
+ * Writes the record of a handled event.
+ * @param handlers names of the handlers that this process has for it
+ * @param trace absent if the database does not keep it
+ */
+export function writeHandled(
+  { accepted, number, completed, failedAttempts }: Job,
+  handlers: readonly string[],
+  trace?: TraceCarrier,
+): string {
+  const { key, type, mediaId } = accepted.event
+  const receivedAt = accepted.receivedAt.getTime()
+  const start = startOfKey(type, mediaId)
+  const shortKey = key.startsWith(start) ? `[${JSON.stringify(key.slice(start.length))}]` : JSON.stringify(key)
+  const all = JSON.stringify(completed.length === 0 ? handlers : [...new Set([...completed, ...handlers])])
+  const hasRest = failedAttempts.length > 0 || trace !== undefined
+  const rest = hasRest ? `,${JSON.stringify(failedAttempts)}` : ''
+  const traced = trace === undefined ? '' : `,${JSON.stringify(trace)}`
+  // `start` is the JSON of the type and the media item. Separate texts are written faster than an array of them.
+  return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${rest}${traced}]`
+}
+
+export function readHandled(text: string): EventRecord {
+  const [type, mediaId, key, receivedAt, handledAfter, attempts, completed, failed, trace] = JSON.parse(text) as Handled
+  return {
+    key: typeof key === 'string' ? key : startOfKey(type, mediaId) + key[0],
+    type,
+    mediaId,
+    state: 'handled',
+    receivedAt: new Date(receivedAt),
+    attempts,
+    completed,
+    failedAttempts: reviveFailedAttempts(failed),
+    endedAt: new Date(receivedAt + handledAfter),
+    ...(trace !== undefined && { trace }),
+  }
+}
