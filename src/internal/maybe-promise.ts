@@ -8,6 +8,10 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as Partial<Promise<T>> | undefined)?.then === 'function'
 }
 
+/** Calls a function with a value: at once, or when it is there. */
+export const whenever = <T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> =>
+  isPromise(value) ? value.then(next) : next(value)
+
 /** Takes the duration of a step, and its error if it failed. */
 type Measured = (step: string, durationMs: number, error?: unknown) => void
 

@@ -117,7 +117,11 @@ const wrongStores: Fault[] = [
     (store) => ({ settle: async (end) => end.kind === 'progress' || store.settle(end) }),
     'adds completed handlers to those that are recorded',
   ],
-  ['makes no retry due', () => ({ retryNow: () => true }), 'makes a retry due on request'],
+  [
+    'makes no retry due',
+    ({ reading }) => ({ reading: { ...reading, makeDue: 'due_at = due_at' } }),
+    'makes a retry due on request',
+  ],
   [
     'drops dead letters',
     (store) => ({
@@ -200,7 +204,7 @@ const wrongStores: Fault[] = [
   ],
   [
     'counts retries among the waiting events',
-    (store) => ({ stats: async (jobs) => ({ ...(await store.stats(jobs)), retrying: 0 }) }),
+    ({ reading }) => ({ reading: { ...reading, counts: () => ({ waiting: 1, running: 0, retrying: 0 }) } }),
     'counts and lists events by their states',
   ],
 ]

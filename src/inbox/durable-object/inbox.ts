@@ -2,8 +2,8 @@ import type { ObjectStorage } from '../../storage/durable-objects.ts'
 import type { InboxHost } from '../inbox.ts'
 import { checkQuery } from '../operations/event-query.ts'
 import type { EventQuery } from '../reading.ts'
+import type { PlacedPage } from '../sql/events.ts'
 import { SqlInbox } from '../sql/inbox.ts'
-import type { PlacedPage } from '../sqlite-tables/event-reader.ts'
 import type { InboxLimits } from '../sqlite-tables/storage.ts'
 import { ObjectStore } from './store.ts'
 
@@ -19,7 +19,7 @@ export class ObjectInbox extends SqlInbox {
 
   /** Lists events, each with its place in the order of acceptance. */
   page(query?: EventQuery): Promise<PlacedPage> {
-    return this.#store.page(checkQuery(query), this.jobs)
+    return this.reads.page(checkQuery(query))
   }
 
   /** Called when the object's alarm has fired. Resolves when the work that is due is done. */

@@ -1,6 +1,6 @@
 import { checkQuery, eventStates, wrongCursor } from '../operations/event-query.ts'
 import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
-import type { PlacedPage } from '../sqlite-tables/event-reader.ts'
+import type { PlacedPage } from '../sql/events.ts'
 import type { Shards } from './shards.ts'
 import { unpackPage, unpackRecord } from './wire.ts'
 

@@ -4,7 +4,7 @@ import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import type { DeadLetter, EventRecord, KeysOptions, OpenExpectation, UnreadableDelivery } from '../reading.ts'
 import { readDeadLetter, writeDeadLetter } from '../sql/dead-letter-row.ts'
 import type { KeysPage } from '../sql/dead-letters.ts'
-import type { PlacedPage } from '../sqlite-tables/event-reader.ts'
+import type { PlacedPage } from '../sql/events.ts'
 
 // What the Worker and its objects send each other goes through JSON, where bytes are base64.
 

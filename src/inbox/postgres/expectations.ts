@@ -1,10 +1,5 @@
-import type { MediaEvent } from '../../events/catalogue.ts'
-import { limitOf } from '../operations/page.ts'
-import type { OpenExpectation } from '../reading.ts'
-import { Piece } from '../sql/piece.ts'
 import type { Database } from './database.ts'
 import { literal, tookMs, turnOff } from './schema.ts'
-import type { Tables } from './tables.ts'
 
 /** Maximum number of expectations that are handed over in a commit. */
 const largestCommit = 500
@@ -87,44 +82,4 @@ export class Overdue {
       FROM ${schema}.expectation WHERE due_at > now() ORDER BY due_at LIMIT 1;
       COMMIT`
   }
-}
-
-/** Lists the open expectations that are due first. */
-export async function readExpected(tables: Tables, limit?: number): Promise<readonly OpenExpectation[]> {
-  const most = limitOf('expected', limit)
-  const found: OpenExpectation[] = []
-  const piece = new Piece(most)
-  // The place after the last one: its deadline and its hash.
-  let after = ['-infinity', '00000000-0000-0000-0000-000000000000']
-  while (found.length < most) {
-    let asked = 0
-    const rows = await piece.run((size) => {
-      asked = Math.min(size, most - found.length)
-      return tables.read<{ expectation: string; due: string; hash: string }>(
-        `SELECT json_build_object('rule', rule, 'event', event, 'beganAt', began_at,
-           'dueAt', extract(epoch FROM due_at) * 1000)::text AS expectation, to_json(due_at) #>> '{}' AS due, hash::text
-         FROM $expectation WHERE (due_at, hash) > ($1::timestamptz, $2::uuid) ORDER BY due_at, hash LIMIT $3`,
-        [...after, asked],
-      )
-    })
-    found.push(...rows.map(({ expectation }) => toExpectation(JSON.parse(expectation) as StoredExpectation)))
-    const last = rows.at(-1)
-    if (last === undefined || rows.length < asked) break
-    after = [last.due, last.hash]
-  }
-  return found
-}
-
-const toExpectation = ({ rule, event, beganAt, dueAt }: StoredExpectation): OpenExpectation => ({
-  rule,
-  mediaId: event.mediaId,
-  beganAt: new Date(beganAt),
-  dueAt: new Date(Math.round(dueAt)),
-})
-
-interface StoredExpectation {
-  readonly rule: string
-  readonly event: MediaEvent
-  readonly beganAt: number
-  readonly dueAt: number
 }

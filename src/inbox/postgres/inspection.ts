@@ -1,14 +1,10 @@
 import type pg from 'pg'
 import { checkedApart, checkOptions } from '../../check-options.ts'
-import { shared } from '../../internal/shared.ts'
-import { checkQuery, eventStates } from '../operations/event-query.ts'
 import type { InspectedInbox } from '../reading.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
 import { type PostgresConnection, routeOf } from './connection.ts'
 import { unreachable } from './database.ts'
-import { PostgresEvents } from './events.ts'
-import { readExpected } from './expectations.ts'
-import { readStats } from './numbers.ts'
+import { askToStop, postgresReading } from './event-reading.ts'
 import { makePool, releaseClient, take } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
 import { replays } from './replay.ts'
@@ -59,19 +55,8 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     throw error
   }
   const tables = tablesOver(schema, (query) => pool.query(query).catch((error) => Promise.reject(unreachable(error))))
-  const events = new PostgresEvents(tables)
-  return inspectedInbox(tables, replays, {
-    stats: shared(() => readStats(tables)),
-    events: {
-      states: eventStates,
-      list: (query) => events.list(checkQuery(query), () => ({})),
-      get: (key) => events.get(key, {}),
-      retryNow: (key) => events.retryNow(key),
-      stop: (key) => events.stop(key, null),
-    },
-    expected: (limit) => readExpected(tables, limit),
-    close,
-  })
+  const inbox = inspectedInbox(tables, { replays, reading: postgresReading(tables), close })
+  return { ...inbox, events: { ...inbox.events, stop: (key) => askToStop(tables, key, null) } }
 }
 
 /**

@@ -1,26 +1,22 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { shared } from '../../internal/shared.ts'
 import { within } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
-import type { CheckedQuery } from '../operations/event-query.ts'
 import type { Parsing } from '../sql/dead-letters.ts'
 import type { HeldEvent } from '../sql/event.ts'
 import type { Reason, Signal } from '../sql/signal.ts'
-import type { Claimed, EventStore, NewEvent, OwnJobs, Settled, SharedLease, StoreListener, Want } from '../sql/store.ts'
+import type { Claimed, EventStore, NewEvent, Settled, SharedLease, StoreListener, Want } from '../sql/store.ts'
 import { awaitedMark } from './claim/awaited.ts'
 import { Claims, largestSize } from './claim/claims.ts'
 import { CleanUp } from './clean-up.ts'
 import type { Route } from './connection.ts'
 import { Database, isUnreachable } from './database.ts'
-import type { OwnClaims } from './event-row.ts'
-import { PostgresEvents } from './events.ts'
-import { Overdue, readExpected } from './expectations.ts'
+import { askToStop, postgresReading } from './event-reading.ts'
+import { Overdue } from './expectations.ts'
 import { Intake } from './intake.ts'
 import { Lease } from './lease.ts'
 import { Announcements, Listener } from './notifications.ts'
 import { NotifyThrottle } from './notify-throttle.ts'
-import { readStats } from './numbers.ts'
 import { makePool } from './pool.ts'
 import { Records } from './records.ts'
 import { replaceIn, replays } from './replay.ts'
@@ -51,6 +47,7 @@ export class PostgresStore implements EventStore {
   readonly isTransient = isUnreachable
   readonly pollMs: number
   readonly tables: EventStore['tables']
+  readonly reading: EventStore['reading']
   readonly accepting: EventStore['tables']
   readonly shared: SharedLease
   readonly #options: PostgresStoreOptions
@@ -63,12 +60,10 @@ export class PostgresStore implements EventStore {
   readonly #throttle: NotifyThrottle
   readonly #overdue: Overdue
   readonly #cleanUp: CleanUp
-  readonly #events: PostgresEvents
   readonly #ownPool: pg.Pool | undefined
   readonly #transact: ReturnType<typeof transactions>
   /** The payload of this process's own notifications. */
   readonly #sender = randomUUID()
-  readonly #stats = shared((jobs: OwnJobs | undefined) => readStats(this.#database.tables, this.#own(jobs)))
   #listener: StoreListener | undefined
   #listening: Listener | undefined
 
@@ -89,6 +84,7 @@ export class PostgresStore implements EventStore {
     this.#intake = new Intake(database, timeoutMs, stored)
     // 2 * concurrency: the events it may have been running.
     this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers)
+    this.reading = postgresReading(database.tables, () => this.#lease.id)
     this.#claims = new Claims(database, this.#lease, concurrency, ttlMs, host.order)
     this.#records = new Records(database, host.handlers, ttlMs)
     this.#throttle = new NotifyThrottle(
@@ -97,7 +93,6 @@ export class PostgresStore implements EventStore {
     )
     this.#overdue = new Overdue(database, stored)
     this.#cleanUp = new CleanUp(database, ttlMs)
-    this.#events = new PostgresEvents(database.tables)
     if (handles && given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
     const pool = given ?? (this.#ownPool as pg.Pool)
     const { prepares } = database
@@ -118,7 +113,7 @@ export class PostgresStore implements EventStore {
       renew: () => lease.renew(),
       takeOver: () => lease.takeOver(),
       handlers: () => lease.readHandlers(),
-      stop: async (key) => listen && (await this.#events.stop(key, lease.id)),
+      stop: async (key) => listen && (await askToStop(this.#database.tables, key, lease.id)),
     }
   }
 
@@ -213,30 +208,6 @@ export class PostgresStore implements EventStore {
 
   get hasExpired(): boolean {
     return this.#cleanUp.isRecent
-  }
-
-  #own(jobs: OwnJobs | undefined): OwnClaims {
-    return jobs === undefined ? {} : { owner: this.#lease.id, started: jobs.started() }
-  }
-
-  list(query: CheckedQuery, jobs?: OwnJobs): ReturnType<EventStore['list']> {
-    return this.#events.list(query, () => this.#own(jobs))
-  }
-
-  get(key: string, jobs?: OwnJobs): ReturnType<EventStore['get']> {
-    return this.#events.get(key, this.#own(jobs))
-  }
-
-  retryNow(key: string): Promise<boolean> {
-    return this.#events.retryNow(key)
-  }
-
-  stats(jobs?: OwnJobs): ReturnType<typeof readStats> {
-    return this.#stats(jobs)
-  }
-
-  expected(limit?: number): ReturnType<typeof readExpected> {
-    return readExpected(this.#database.tables, limit)
   }
 
   async close(): Promise<void> {

@@ -37,6 +37,8 @@ export function tablesOver(name: string, query: (query: pg.QueryConfig) => Promi
     channel: name,
     hashKey,
     hex: (column) => `encode(${column}, 'hex')`,
+    ms: (column) => `round(extract(epoch FROM ${column}) * 1000)`,
+    json: (value) => `to_json(${value})::text`,
     async read<Row>(sql: string, values: readonly unknown[] = []) {
       const { rows } = (await query({
         text: withTables(sql, schema),
@@ -55,9 +57,12 @@ export function tablesOver(name: string, query: (query: pg.QueryConfig) => Promi
   }
 }
 
-/** Puts the names of tables in a statement, but not in its quoted names: a schema's may have a `$`. */
+/** Puts the names of tables and the time in a statement, but not in its quoted names: a schema's may have a `$`. */
 const withTables = (sql: string, schema: string): string =>
-  sql.replaceAll(/"[^"]*"|\$([a-z]\w*)/g, (found, table) => (table === undefined ? found : `${schema}.${table}`))
+  sql.replaceAll(/"[^"]*"|\$([a-z]\w*)/g, (found, name) => {
+    if (name === undefined) return found
+    return name === 'now' ? 'now()' : `${schema}.${name}`
+  })
 
 const withValues = (sql: string, values: readonly Value[]): string =>
   sql.replaceAll(/"[^"]*"|\$(\d+)/g, (found, number) => (number === undefined ? found : literalOf(values[number - 1])))

@@ -17,7 +17,7 @@ import type {
 } from '../reading.ts'
 import { type DeadLetterRow, readDeadLetter, writeDeadLetter } from './dead-letter-row.ts'
 import { Piece } from './piece.ts'
-import type { SqlTables, Step, SyncTables } from './tables.ts'
+import type { SqlTables, Step } from './tables.ts'
 
 /** The signal that an unreadable delivery was marked for a replay. */
 const replayMark = 'replay'
@@ -107,10 +107,6 @@ export async function dropOldest(
 }
 
 const remove = 'DELETE FROM $dead_letter WHERE id = $1'
-
-/** Counts the dead letters of a database that answers at once. */
-export const countDeadLetters = (tables: SyncTables): number =>
-  (tables.read<{ count: number }>('SELECT count(*) AS count FROM $dead_letter')[0] as { count: number }).count
 
 /** Selects dead letters. `body`: an expression for their bodies, which can be large. */
 const select = (body = 'NULL'): string => `SELECT id, event_id, dead_letter, ${body} AS body FROM $dead_letter`

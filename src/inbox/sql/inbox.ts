@@ -15,11 +15,10 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import { StoredActivity } from '../operations/activity.ts'
-import { checkQuery, eventStates, historyOf } from '../operations/event-query.ts'
+import { eventStates, historyOf } from '../operations/event-query.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type {
   ActivityMinute,
-  EventQuery,
   EventRecord,
   InboxEvents,
   InboxStats,
@@ -29,7 +28,8 @@ import type {
 } from '../reading.ts'
 import { activityTable } from './activity.ts'
 import { keepUnreadable, SqlDeadLetters } from './dead-letters.ts'
-import type { SqlJobs } from './jobs.ts'
+import { SqlEvents } from './events.ts'
+import { readExpected } from './expected.ts'
 import { pauseTable } from './pauses.ts'
 import { FailureLog } from './periodic-task.ts'
 import type { Signal } from './signal.ts'
@@ -59,6 +59,7 @@ export class SqlInbox implements Inbox {
   readonly pauses: StoredPauses
   /** Absent where nothing runs between requests. */
   readonly activity?: (since: Date) => Promise<readonly ActivityMinute[]>
+  protected readonly reads: SqlEvents
   readonly #host: InboxHost
   readonly #store: EventStore
   readonly #worker: SqlWorker | undefined
@@ -76,7 +77,8 @@ export class SqlInbox implements Inbox {
       store.replays.check?.()
     }
     this.deadLetters = new SqlDeadLetters(store.tables, { ...store.replays, check }, { host, replace: store.replace })
-    this.events = eventsOf(store, worker)
+    this.reads = new SqlEvents(store.tables, store.reading, worker?.jobs)
+    this.events = eventsOf(this.reads, store, worker)
     const obey = worker && ((pauses: readonly Pause[]) => worker.obey(pauses))
     this.pauses = new StoredPauses(pauseTable(store.tables), { host, obey })
     if (isAlwaysOn) {
@@ -105,10 +107,6 @@ export class SqlInbox implements Inbox {
     })
     this.#host.observe(activity.recorder)
     return activity
-  }
-
-  protected get jobs(): SqlJobs | undefined {
-    return this.#worker?.jobs
   }
 
   protected get hasClosed(): boolean {
@@ -163,15 +161,15 @@ export class SqlInbox implements Inbox {
   }
 
   stats(): MaybePromise<InboxStats> {
-    return this.#store.stats(this.#worker?.jobs)
+    return this.reads.stats()
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
     return historyOf(this.events, mediaId)
   }
 
-  expected(limit?: number): MaybePromise<readonly OpenExpectation[]> {
-    return this.#store.expected(limit)
+  expected(limit?: number): Promise<readonly OpenExpectation[]> {
+    return readExpected(this.#store.tables, limit)
   }
 
   #heard(signal: Signal): void {
@@ -227,10 +225,10 @@ export const withOwed = (effects: Expectations, handlersOf: InboxHost['handlersO
   begins: effects.begins.map((begin) => ({ ...begin, owed: handlersOf(begin.overdue.event) })),
 })
 
-const eventsOf = (store: EventStore, worker: SqlWorker | undefined): InboxEvents => ({
+const eventsOf = (reads: SqlEvents, store: EventStore, worker: SqlWorker | undefined): InboxEvents => ({
   states: eventStates,
-  list: (query?: EventQuery) => store.list(checkQuery(query), worker?.jobs),
-  get: (key) => store.get(key, worker?.jobs),
-  retryNow: (key) => store.retryNow(key),
+  list: (query) => reads.list(query),
+  get: (key) => reads.get(key),
+  retryNow: (key) => reads.retryNow(key),
   stop: (key) => worker?.stop(key) === true || (store.shared?.stop(key) ?? false),
 })

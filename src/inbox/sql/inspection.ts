@@ -1,21 +1,38 @@
 import { firstMinute, toActivity } from '../operations/activity.ts'
-import { historyOf } from '../operations/event-query.ts'
+import { eventStates, historyOf } from '../operations/event-query.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { InspectedInbox } from '../reading.ts'
 import { readMinutes } from './activity.ts'
 import { type Replays, SqlDeadLetters } from './dead-letters.ts'
+import type { EventReading } from './event-reading.ts'
+import { SqlEvents } from './events.ts'
+import { readExpected } from './expected.ts'
 import { pauseTable } from './pauses.ts'
 import type { SqlTables } from './tables.ts'
 
-/** Makes an inbox for inspection of its tables, and of what each database reads in its own way. */
-export const inspectedInbox = <Own extends Pick<InspectedInbox, 'stats' | 'events' | 'expected' | 'close'>>(
-  tables: SqlTables,
-  replays: Replays,
-  own: Own,
-): InspectedInbox & Own => ({
-  ...own,
-  deadLetters: new SqlDeadLetters(tables, replays),
-  history: (mediaId) => historyOf(own.events, mediaId),
-  activity: async (since) => toActivity(await readMinutes(tables, firstMinute(since))),
-  pauses: new StoredPauses(pauseTable(tables)),
-})
+export interface InspectionOptions {
+  readonly replays: Replays
+  readonly reading: EventReading
+  readonly close: InspectedInbox['close']
+}
+
+/** Makes an inbox for inspection of its tables. */
+export function inspectedInbox(tables: SqlTables, { replays, reading, close }: InspectionOptions): InspectedInbox {
+  const reads = new SqlEvents(tables, reading)
+  const events: InspectedInbox['events'] = {
+    states: eventStates,
+    list: (query) => reads.list(query),
+    get: (key) => reads.get(key),
+    retryNow: (key) => reads.retryNow(key),
+  }
+  return {
+    stats: () => reads.stats(),
+    events,
+    history: (mediaId) => historyOf(events, mediaId),
+    expected: (limit) => readExpected(tables, limit),
+    deadLetters: new SqlDeadLetters(tables, replays),
+    activity: async (since) => toActivity(await readMinutes(tables, firstMinute(since))),
+    pauses: new StoredPauses(pauseTable(tables)),
+    close,
+  }
+}

@@ -1,12 +1,10 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { PublishedHandlers } from '../engine/owed-handlers.ts'
 import type { AcceptedEvent, Expectation, Expectations, UnfinishedEvent } from '../inbox.ts'
-import type { CheckedQuery } from '../operations/event-query.ts'
-import type { EventPage, EventRecord, InboxStats, OpenExpectation } from '../reading.ts'
 import type { Parsing, Replays } from './dead-letters.ts'
 import type { ClaimedEvent, HeldEvent } from './event.ts'
+import type { EventReading } from './event-reading.ts'
 import type { JobStore, SqlJob } from './job.ts'
-import type { SqlJobs } from './jobs.ts'
 import type { Reason, Signal } from './signal.ts'
 import type { SqlTables } from './tables.ts'
 
@@ -139,22 +137,11 @@ export interface SharedLease {
   stop(key: string): Promise<boolean>
 }
 
-/** How operators read a database, open inbox or not. `jobs`: the events this process holds, whose states only it knows. */
-export interface EventReads {
-  list(query: CheckedQuery, jobs?: OwnJobs): Promise<EventPage>
-  get(key: string, jobs?: OwnJobs): MaybePromise<EventRecord | undefined>
-  stats(jobs?: OwnJobs): MaybePromise<InboxStats>
-  /** The open expectations that are due first. */
-  expected(limit?: number): MaybePromise<readonly OpenExpectation[]>
-  /** Makes a retry due, and signals it. False if the event waits for none. */
-  retryNow(key: string): MaybePromise<boolean>
-}
-
-export type OwnJobs = Pick<SqlJobs, 'get' | 'started' | 'counts'>
-
 /** The steps of an inbox that each database has its own statements for. */
-export interface EventStore extends EventReads, JobStore {
+export interface EventStore extends JobStore {
   readonly tables: SqlTables
+  /** How operators read the events. */
+  readonly reading: EventReading
   /** The tables over the connections for deliveries, if those have their own. */
   readonly accepting?: SqlTables
   /** What a replay does to the events. */

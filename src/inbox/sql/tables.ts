@@ -12,13 +12,18 @@ export interface Step {
 
 /**
  * The tables of an inbox, whatever the database. What is not on the path of a delivery is written once, over these two methods,
- * in SQL that every database understands: `$pause` names a table, and `$1` a value. Times are ms since the epoch.
+ * in SQL that every database understands: `$pause` names a table, `$1` a value, and `$now` the time as the columns of events have
+ * it. Other times are ms since the epoch.
  */
 export interface SqlTables {
   /** Makes the form in which the tables store a key. */
   hashKey(key: string): string
   /** Returns an expression for the bytes of a column, as hexadecimal digits. */
   hex(column: string): string
+  /** Returns an expression for a time of an event as ms since the epoch. */
+  ms(column: string): string
+  /** Returns an expression for a value as JSON. A column with JSON stays as it is. */
+  json(value: string): string
   /** Returns rows. Some databases return numbers as texts. */
   read<Row>(sql: string, values?: readonly Value[]): MaybePromise<Row[]>
   /**

@@ -100,12 +100,6 @@ export class SqliteEvents {
     this.#sql.delay.run(Math.ceil(now + delayMs), now, attempts, all, failed ?? null, Number(!isHealthy), id)
   }
 
-  /** Makes the next attempt of an event due. False if it is due already, or if no event with that key waits for one. */
-  makeDue(key: string): boolean {
-    const now = Date.now()
-    return Number(this.#sql.makeDue.run(now, now, this.hashKey(key), now).changes) > 0
-  }
-
   /** Records completed handlers, in addition to the recorded ones. */
   complete(id: number, handlers: readonly string[]): void {
     this.#sql.complete.run(JSON.stringify(this.allCompleted(id, handlers)), id)

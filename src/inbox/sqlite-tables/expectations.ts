@@ -1,6 +1,4 @@
 import type { Expectations } from '../inbox.ts'
-import { limitOf } from '../operations/page.ts'
-import type { OpenExpectation } from '../reading.ts'
 import type { SqliteDatabase } from './database.ts'
 import { hashMedia } from './schema.ts'
 import { prepareExpectations } from './statements.ts'
@@ -89,22 +87,5 @@ export class SqliteExpectations {
     const due = this.#sql.due.all(Date.now(), limit) as ExpectationRow[]
     for (const { id } of due) this.#sql.remove.run(id)
     return due
-  }
-
-  list(limit?: number): readonly OpenExpectation[] {
-    return (this.#sql.list.all(limitOf('expected', limit)) as ExpectationRow[]).map(
-      ({ rule, event, began_at, due_at }) => ({
-        rule: JSON.parse(rule),
-        mediaId: JSON.parse(event).mediaId,
-        beganAt: new Date(began_at),
-        dueAt: new Date(due_at),
-      }),
-    )
-  }
-
-  /** Counts the open expectations, for the numbers of an inbox. */
-  counts(): { readonly expected?: number } {
-    const { expected } = this.#sql.count.get() as { expected: number }
-    return expected > 0 ? { expected } : {}
   }
 }

@@ -1,10 +1,5 @@
-import { Job } from '../engine/job.ts'
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
-import { deadRecord } from '../operations/dead-letters.ts'
-import type { DeadEvent, EventRecord } from '../reading.ts'
-import { readDeadLetter } from '../sql/dead-letter-row.ts'
 import type { ClaimedEvent } from '../sql/event.ts'
-import { readHandled } from '../sql/handled-record.ts'
 
 /** An unfinished event as a row of its table. */
 export interface EventRow {
@@ -20,13 +15,6 @@ export interface EventRow {
   readonly crashes: number
   readonly trace: string | null
   readonly failed: string | null
-}
-
-/** An event as a row of all tables. At most one of them has it. */
-export type RecordRow = Partial<EventRow> & {
-  readonly id: number
-  readonly handled?: string | null
-  readonly dead_letter?: string | null
 }
 
 export class UnreadableEvent extends Error {
@@ -55,21 +43,4 @@ export function toClaimed(row: EventRow): ClaimedEvent {
   } catch (error) {
     throw new UnreadableEvent(row.id, error)
   }
-}
-
-/**
- * Reads an event. `undefined`: the tables have only its key.
- * @param current returns an event that this process holds: the tables do not have its state
- */
-export function toRecord(row: RecordRow, current: (key: string) => EventRecord | undefined): EventRecord | undefined {
-  if (row.handled) return readHandled(row.handled)
-  if (row.dead_letter) return deadRecord(readDeadLetter({ dead_letter: row.dead_letter, body: null }) as DeadEvent)
-  if (!row.event) return undefined
-  const { accepted, attempts, ...earlier } = toClaimed(row as EventRow)
-  const job = new Job(accepted, { attempts, ...earlier })
-  if ((row.due_at ?? 0) > Date.now()) {
-    job.state = 'retrying'
-    job.since = row.due_at as number
-  }
-  return current(job.key) ?? job.record()
 }

@@ -1,11 +1,10 @@
 import type { Signal } from '../sql/signal.ts'
-
 import type { Step, SyncTables, Value } from '../sql/tables.ts'
 import type { SqliteDatabase, SqliteStatement } from './database.ts'
 
 interface Prepared {
   readonly statement: SqliteStatement
-  /** The number of the value at each place of the statement, from 0 on. */
+  /** The number of the value at each place of the statement, from 1 on, and 0 for the time. */
   readonly order: readonly number[]
 }
 
@@ -20,13 +19,13 @@ export class SqliteSql {
 
   read<Row>(sql: string, values: readonly Value[] = []): Row[] {
     const { statement, order } = this.#prepare(sql)
-    return statement.all(...order.map((index) => values[index])) as Row[]
+    return statement.all(...inOrder(order, values)) as Row[]
   }
 
   /** Changes rows, as part of a transaction. Returns their number. */
   run({ sql, values }: Step): number {
     const { statement, order } = this.#prepare(sql)
-    return Number(statement.run(...order.map((index) => values[index])).changes)
+    return Number(statement.run(...inOrder(order, values)).changes)
   }
 
   #prepare(sql: string): Prepared {
@@ -34,8 +33,8 @@ export class SqliteSql {
     if (known !== undefined) return known
     const order: number[] = []
     const text = sql.replaceAll(/\$(\w+)/g, (_, name: string) => {
-      if (!/^\d/.test(name)) return `inbox_${name}`
-      order.push(Number(name) - 1)
+      if (name !== 'now' && !/^\d/.test(name)) return `inbox_${name}`
+      order.push(name === 'now' ? 0 : Number(name))
       return '?'
     })
     const prepared = { statement: this.#database.prepare(text), order }
@@ -43,6 +42,9 @@ export class SqliteSql {
     return prepared
   }
 }
+
+const inOrder = (order: readonly number[], values: readonly Value[]) =>
+  order.map((number) => (number === 0 ? Date.now() : values[number - 1]))
 
 export interface TablesOptions {
   readonly hashKey: (key: string) => string
@@ -58,11 +60,14 @@ export interface TablesOptions {
 export const tablesOver = (sql: SqliteSql, { hashKey, checkOpen, commit, changed }: TablesOptions): SyncTables => ({
   hashKey,
   hex: (column) => `hex(${column})`,
+  ms: (column) => column,
+  json: (value) => value,
   read(text, values) {
     checkOpen()
     return sql.read(text, values)
   },
   async change(steps, signal) {
+    checkOpen()
     const rows = await commit(() => steps.map((step) => sql.run(step)))
     if (signal !== undefined) changed?.(signal)
     return rows

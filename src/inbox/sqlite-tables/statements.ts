@@ -1,10 +1,6 @@
 import type { SqliteDatabase } from './database.ts'
-import { blockOfId } from './schema.ts'
 
-// Every statement of the inboxes over these tables, except those that make the tables.
-
-/** The number of rows of a slice of events. A slice takes a few milliseconds, even with large payloads. */
-export const rowsPerSlice = 100
+// The statements on the path of an event, and of the upkeep.
 
 /** The number of keys that are cleaned up at a time. It takes about a millisecond, and deliveries may have to wait. */
 export const keysPerCleanUp = 250
@@ -41,10 +37,6 @@ export const prepareEvents = (database: SqliteDatabase) => ({
      WHERE id = ?`,
   ),
   replayed: database.prepare('UPDATE inbox_event SET due_at = ?, delayed_at = ? WHERE id = ?'),
-  makeDue: database.prepare(
-    `UPDATE inbox_event SET due_at = ?, delayed_at = ?
-     WHERE id = (SELECT id FROM inbox_key WHERE hash = ?) AND due_at > ?`,
-  ),
   complete: database.prepare('UPDATE inbox_event SET completed = ? WHERE id = ?'),
   completed: database.prepare('SELECT completed FROM inbox_event WHERE id = ?'),
 })
@@ -69,10 +61,6 @@ export const prepareClaims = (database: SqliteDatabase) => ({
   ),
   ids: database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?'),
   retries: database.prepare('SELECT count(*) AS retrying, min(due_at) AS next FROM inbox_event WHERE due_at > ?'),
-  counts: database.prepare(
-    `SELECT count(*) AS unfinished, count(CASE WHEN due_at > ? THEN 1 END) AS retrying,
-       min(CASE WHEN due_at > ? THEN NULL ELSE coalesce(due_at, since, received_at) END) AS oldest FROM inbox_event`,
-  ),
 })
 
 export const prepareExpectations = (database: SqliteDatabase) => ({
@@ -88,34 +76,7 @@ export const prepareExpectations = (database: SqliteDatabase) => ({
   next: database.prepare('SELECT min(due_at) AS next FROM inbox_expectation'),
   due: database.prepare('SELECT * FROM inbox_expectation WHERE due_at <= ? ORDER BY due_at, id LIMIT ?'),
   remove: database.prepare('DELETE FROM inbox_expectation WHERE id = ?'),
-  list: database.prepare('SELECT * FROM inbox_expectation ORDER BY due_at, id LIMIT ?'),
-  count: database.prepare('SELECT count(*) AS expected FROM inbox_expectation'),
 })
-
-const ofEvent = 'e.event, e.received_at, e.since, e.attempts, e.completed, e.due_at, e.crashes, e.trace, e.failed'
-
-/** Reads all the data of an event by its key. */
-const ofKey = `SELECT k.id, h.record AS handled, ${ofEvent}, d.dead_letter FROM inbox_key k
-  LEFT JOIN inbox_handled h ON h.id = k.id LEFT JOIN inbox_event e ON e.id = k.id
-  LEFT JOIN inbox_dead_letter d ON d.event_id = k.id WHERE`
-
-/** Prepares the statements that read events of every state. Each slice is in order of acceptance, from an id on. */
-export function prepareReading(database: SqliteDatabase) {
-  const slices = (select: string, id: string) => ({
-    oldest: database.prepare(`${select} ${id} > ? ORDER BY ${id} ASC LIMIT ${rowsPerSlice}`),
-    newest: database.prepare(`${select} ${id} < ? ORDER BY ${id} DESC LIMIT ${rowsPerSlice}`),
-  })
-  return {
-    byKey: database.prepare(`${ofKey} k.hash = ?`),
-    bounds: database.prepare(
-      'SELECT (SELECT min(id) FROM inbox_key) AS first, (SELECT max(id) FROM inbox_key) AS last',
-    ),
-    all: slices(ofKey, 'k.id'),
-    block: slices(`${ofKey} k.${blockOfId} = ? AND k.media = ? AND`, 'k.id'),
-    unfinished: slices(`SELECT e.id, ${ofEvent} FROM inbox_event e WHERE`, 'e.id'),
-    dead: slices('SELECT d.event_id AS id, d.dead_letter FROM inbox_dead_letter d WHERE', 'd.event_id'),
-  }
-}
 
 export const prepareOwner = (database: SqliteDatabase) => ({
   get: database.prepare('SELECT pid, running FROM inbox_owner'),

@@ -3,18 +3,17 @@ import { isPromise, type MaybePromise, measure } from '../../internal/maybe-prom
 import { OutageLog } from '../../internal/outage-log.ts'
 import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
-import type { CheckedQuery } from '../operations/event-query.ts'
-import type { EventPage, EventRecord, InboxStats, OpenExpectation } from '../reading.ts'
-import { countDeadLetters, type Parsing, type Replays } from '../sql/dead-letters.ts'
+import type { Parsing, Replays } from '../sql/dead-letters.ts'
 import type { ClaimedEvent, HeldEvent } from '../sql/event.ts'
+import type { EventReading, OwnJobs } from '../sql/event-reading.ts'
 import { writeHandled } from '../sql/handled-record.ts'
 import type { Reason } from '../sql/signal.ts'
-import type { Claimed, EventStore, NewEvent, OwnJobs, Settled, StoreListener, Want } from '../sql/store.ts'
+import type { Claimed, EventStore, NewEvent, Settled, StoreListener, Want } from '../sql/store.ts'
 import type { SyncTables } from '../sql/tables.ts'
 import { eventsPerTurn, SqliteClaims } from './claims.ts'
 import { SqliteCleanUp } from './clean-up.ts'
 import { isBusy } from './database.ts'
-import { type PlacedPage, SqliteEventReader, toPage } from './event-reader.ts'
+import { sqliteReading } from './event-reading.ts'
 import type { WrittenEvent } from './events.ts'
 import type { OwnerRow } from './owner-row.ts'
 import { putBack, replaceIn } from './replay.ts'
@@ -58,6 +57,7 @@ export class SqliteStore implements EventStore {
   readonly replays: Replays
   readonly replace: Parsing['replace']
   readonly tables: SyncTables
+  readonly reading: EventReading
   readonly claimSize = 256
   readonly readAhead: number
   readonly maxUnrecorded = 64
@@ -71,12 +71,10 @@ export class SqliteStore implements EventStore {
   protected listener: StoreListener | undefined
   readonly #claims: SqliteClaims
   readonly #cleanUp: SqliteCleanUp
-  readonly #reader: SqliteEventReader
   readonly #sql: ReturnType<typeof prepareClaims>
   readonly #unfinished: UnfinishedCount
   /** Number of events on their way to the disk. */
   #pending = 0
-  #current: OwnJobs | undefined
   #isClosed = false
 
   constructor(options: SqliteStoreOptions) {
@@ -90,13 +88,15 @@ export class SqliteStore implements EventStore {
       commit: (write) => commits.add(write),
       changed: (signal) => this.listener?.heard(signal),
     })
+    const { process } = options
+    this.reading = {
+      ...sqliteReading(this.tables),
+      ...(process !== undefined && { process }),
+      counts: (jobs) => this.#counts(jobs),
+    }
     this.#claims = new SqliteClaims({ tables: storage, commits, owner, logger: host.logger, mostBytes })
     this.#cleanUp = new SqliteCleanUp(storage.database, limits.ttlMs)
     this.#sql = prepareClaims(storage.database)
-    this.#reader = new SqliteEventReader(storage, {
-      current: (key) => this.#recordOf(key),
-      checkOpen: () => this.#checkOpen(),
-    })
     this.replays = {
       putBack,
       // So that a replay in another process takes its turns beside this one's.
@@ -312,61 +312,18 @@ export class SqliteStore implements EventStore {
     return goesOn || hasMore ? cleanUpMs.busy : cleanUpMs.usual
   }
 
-  #recordOf(key: string): EventRecord | undefined {
-    const { process } = this.options
-    const record = this.#current?.get(key)?.record()
-    return record?.state === 'running' && process !== undefined ? { ...record, process } : record
-  }
-
-  async list(query: CheckedQuery, jobs?: OwnJobs): Promise<EventPage> {
-    return toPage(await this.page(query, jobs))
-  }
-
-  /** Lists events, each with its place in the order of acceptance. */
-  page(query: CheckedQuery, jobs?: OwnJobs): Promise<PlacedPage> {
-    this.#current = jobs
-    return this.#reader.page(query)
-  }
-
-  get(key: string, jobs?: OwnJobs): EventRecord | undefined {
-    this.#current = jobs
-    return this.#reader.get(key)
-  }
-
-  retryNow(key: string): Promise<boolean> {
-    this.#checkOpen()
-    return this.options.commits
-      .add(() => this.options.storage.events.makeDue(key))
-      .then((isDue) => {
-        if (isDue) this.listener?.heard('due')
-        return isDue
-      })
-  }
-
-  stats(jobs?: OwnJobs): MaybePromise<InboxStats> {
+  #counts(jobs: OwnJobs | undefined): ReturnType<NonNullable<EventReading['counts']>> {
     const counting = this.#unfinished.finish()
-    if (counting !== undefined) return counting.then(() => this.stats(jobs))
+    if (counting !== undefined) return counting.then(() => this.#counts(jobs))
     const { running = 0, oldestWaitingAt = this.#oldestLeft() } = jobs?.counts() ?? {}
     const { retrying } = this.#sql.retries.get(Date.now()) as { retrying: number }
     const waiting = Math.max(0, this.#unfinished.number - running - retrying - this.#claims.unreadable)
-    return {
-      waiting,
-      running,
-      retrying,
-      deadLetters: countDeadLetters(this.tables),
-      ...this.options.storage.events.expectations.counts(),
-      ...(waiting > 0 && oldestWaitingAt !== undefined && { oldestWaitingAt }),
-    }
+    return { waiting, running, retrying, ...(waiting > 0 && oldestWaitingAt !== undefined && { oldestWaitingAt }) }
   }
 
   #oldestLeft(): Date | undefined {
     const since = this.#claims.oldestLeft()
     return since === undefined ? undefined : new Date(since)
-  }
-
-  expected(limit?: number): readonly OpenExpectation[] {
-    this.#checkOpen()
-    return this.options.storage.events.expectations.list(limit)
   }
 
   /** The events that only the tables have, for the report of an inbox that closes. */

@@ -1,14 +1,13 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
-import { checkQuery } from '../operations/event-query.ts'
 import type { EventRecord, InboxEvents, InboxStats, InspectedInbox, OpenExpectation } from '../reading.ts'
-import { countDeadLetters } from '../sql/dead-letters.ts'
+import { retryStep } from '../sql/events.ts'
+import { readExpectedNow } from '../sql/expected.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
 import { inTransaction } from '../sqlite-tables/database.ts'
-import { SqliteEventReader, toPage } from '../sqlite-tables/event-reader.ts'
+import { sqliteReading } from '../sqlite-tables/event-reading.ts'
 import { putBack } from '../sqlite-tables/replay.ts'
 import { tablesOver } from '../sqlite-tables/sql.ts'
-import { prepareClaims } from '../sqlite-tables/statements.ts'
 import { openFile } from './file.ts'
 
 /**
@@ -56,36 +55,23 @@ export function openInboxFile(path: string): InboxFile {
     return inTransaction(database, write)
   }
   const tables = tablesOver(file.sql, { hashKey: events.hashKey, checkOpen, commit: async (write) => commit(write) })
-  const { counts } = prepareClaims(database)
-  const unfinished = () => {
-    const row = counts.get(Date.now(), Date.now()) as { unfinished: number; retrying: number; oldest: number | null }
-    const { retrying, oldest } = row
-    return {
-      waiting: row.unfinished - retrying,
-      retrying,
-      ...(oldest !== null && { oldestWaitingAt: new Date(oldest) }),
-    }
+  const reading = sqliteReading(tables)
+  const close = () => {
+    if (!isClosed) file.close()
+    isClosed = true
   }
-  const reader = new SqliteEventReader(file, { current: () => undefined, checkOpen })
-  const own: Pick<InboxFile, 'stats' | 'events' | 'expected' | 'close'> = {
-    stats() {
-      checkOpen()
-      return { ...unfinished(), running: 0, deadLetters: countDeadLetters(tables), ...events.expectations.counts() }
-    },
+  const inbox = inspectedInbox(tables, { replays: { putBack, largestCommit }, reading, close })
+  return {
+    ...inbox,
+    // These tables answer at once.
+    stats: () => inbox.stats() as InboxStats,
+    expected: (limit) => readExpectedNow(tables, limit),
     events: {
+      ...inbox.events,
       states: ['waiting', 'retrying', 'dead', 'handled'],
-      list: async (query) => toPage(await reader.page(checkQuery(query))),
-      get: (key) => reader.get(key),
-      retryNow: (key) => commit(() => events.makeDue(key)),
+      get: (key) => inbox.events.get(key) as EventRecord | undefined,
+      retryNow: (key) => commit(() => file.sql.run(retryStep(tables, reading, key)) > 0),
     },
-    expected(limit) {
-      checkOpen()
-      return events.expectations.list(limit)
-    },
-    close() {
-      if (!isClosed) file.close()
-      isClosed = true
-    },
+    close,
   }
-  return inspectedInbox(tables, { putBack, largestCommit }, own)
 }

@@ -1,7 +1,8 @@
 import type { EventOrder, InboxHost } from '../../inbox/inbox.ts'
-import { checkQuery } from '../../inbox/operations/event-query.ts'
 import { SqlDeadLetters } from '../../inbox/sql/dead-letters.ts'
 import type { ClaimedEvent } from '../../inbox/sql/event.ts'
+import { SqlEvents } from '../../inbox/sql/events.ts'
+import { readExpected } from '../../inbox/sql/expected.ts'
 import { SqlJob } from '../../inbox/sql/job.ts'
 import type { EventStore, ExpectationChanges, Settled, Want } from '../../inbox/sql/store.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
@@ -37,6 +38,7 @@ const patienceMs = 10_000
 /** A process of the test. It does with a store what the worker of an inbox does. */
 class Process {
   readonly store: EventStore
+  readonly events: SqlEvents
   readonly held = new Map<string, SqlJob>()
   /** What the store told of retrying events at its start: the media item and the key of each. */
   readonly heldBack: [mediaId: string, key: string][] = []
@@ -44,6 +46,7 @@ class Process {
 
   constructor(store: EventStore) {
     this.store = store
+    this.events = new SqlEvents(store.tables, store.reading)
   }
 
   async begin(): Promise<this> {
@@ -258,10 +261,10 @@ function acceptingChecks(check: Declare): void {
     await process.accept('begin', 'media', changes('missing'))
     await process.accept('begin too', 'media', changes('come'))
     await process.accept('end', 'media', changes('end', ['come']))
-    expect((await process.store.expected()).map(({ rule }) => rule)).toEqual(['missing'])
+    expect((await readExpected(process.store.tables)).map(({ rule }) => rule)).toEqual(['missing'])
     await process.store.acceptDue()
     expect((await process.claimed(4)).at(-1)).toBe('overdue missing')
-    expect((await process.store.expected()).length).toBe(0)
+    expect((await readExpected(process.store.tables)).length).toBe(0)
     expect(await process.store.acceptDue()).toBe(Number.POSITIVE_INFINITY)
   })
 }
@@ -273,7 +276,7 @@ function settlingChecks(check: Declare): void {
     await process.claimed(1)
     expect(await process.settle('one', { kind: 'handled', handlers: ['a'] })).toBe(true)
     expect(await process.accept('one')).toBe(false)
-    expect((await process.store.get('one'))?.state).toBe('handled')
+    expect((await process.events.get('one'))?.state).toBe('handled')
     const later = await crash(process)
     expect(await later.accept('one')).toBe(false)
     expect(await later.claim()).toEqual([])
@@ -326,9 +329,9 @@ function settlingChecks(check: Declare): void {
     const process = await next()
     await process.accept('one')
     await process.claimed(1)
-    expect(await process.store.retryNow('one')).toBe(false)
+    expect(await process.events.retryNow('one')).toBe(false)
     await process.settle('one', { ...retry, delayMs: 60_000 })
-    expect(await process.store.retryNow('one')).toBe(true)
+    expect(await process.events.retryNow('one')).toBe(true)
     process.store.look('due')
     expect(await process.claimed(1)).toEqual(['one'])
   })
@@ -567,13 +570,13 @@ function tableChecks(check: Declare): void {
     await process.handle('handled')
     await process.settle('retrying', { ...retry, delayMs: 60_000 })
     await process.settle('dead', { kind: 'dead', completed: [], letter: letter('dead') })
-    const { retrying, deadLetters } = await process.store.stats()
+    const { retrying, deadLetters } = await process.events.stats()
     expect([retrying, deadLetters]).toEqual([1, 1])
     for (const state of ['handled', 'retrying', 'dead'] as const) {
-      const { events } = await process.store.list(checkQuery({ state }))
+      const { events } = await process.events.list({ state })
       expect(events.map(({ key }) => key)).toEqual([state])
     }
-    const { events } = await process.store.list(checkQuery({ order: 'oldest' }))
+    const { events } = await process.events.list({ order: 'oldest' })
     expect(events.map(({ key }) => key)).toEqual(['handled', 'retrying', 'dead', 'waiting'])
   })
 

@@ -7,24 +7,12 @@ import { WebhookError } from '../../../src/errors.ts'
 import { defineInbox } from '../../../src/inbox/define-inbox.ts'
 import { reviveEvent, reviveFailedAttempts } from '../../../src/inbox/engine/stored.ts'
 import type { InboxDefinition, InboxHost, Transactional, UnfinishedEvent } from '../../../src/inbox/inbox.ts'
-import { deadRecord } from '../../../src/inbox/operations/dead-letters.ts'
-import { type CheckedQuery, matchesQuery, wrongCursor } from '../../../src/inbox/operations/event-query.ts'
-import { limitOf } from '../../../src/inbox/operations/page.ts'
-import type { DeadEvent, EventPage, EventRecord, InboxStats, OpenExpectation } from '../../../src/inbox/reading.ts'
-import { readDeadLetter } from '../../../src/inbox/sql/dead-letter-row.ts'
 import type { Parsing, Replays } from '../../../src/inbox/sql/dead-letters.ts'
 import type { ClaimedEvent, HeldEvent } from '../../../src/inbox/sql/event.ts'
-import { readHandled, writeHandled } from '../../../src/inbox/sql/handled-record.ts'
+import type { EventReading } from '../../../src/inbox/sql/event-reading.ts'
+import { writeHandled } from '../../../src/inbox/sql/handled-record.ts'
 import { SqlInbox } from '../../../src/inbox/sql/inbox.ts'
-import type {
-  Claimed,
-  EventStore,
-  NewEvent,
-  OwnJobs,
-  Settled,
-  StoreListener,
-  Want,
-} from '../../../src/inbox/sql/store.ts'
+import type { Claimed, EventStore, NewEvent, Settled, StoreListener, Want } from '../../../src/inbox/sql/store.ts'
 import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
 import { unlessAborted } from '../../../src/internal/unless-aborted.ts'
 
@@ -46,8 +34,8 @@ const schema = [
   'CREATE TABLE IF NOT EXISTS handled (id INTEGER PRIMARY KEY, record TEXT NOT NULL)',
   `CREATE TABLE IF NOT EXISTS dead_letter (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, event_id INTEGER UNIQUE,
      replay INTEGER NOT NULL DEFAULT 0, dead_letter TEXT NOT NULL, body BLOB)`,
-  `CREATE TABLE IF NOT EXISTS expectation (subject TEXT NOT NULL, rule TEXT NOT NULL, began_at INTEGER NOT NULL,
-     due_at INTEGER NOT NULL, event TEXT NOT NULL)`,
+  `CREATE TABLE IF NOT EXISTS expectation (subject TEXT NOT NULL, hash TEXT NOT NULL, rule TEXT NOT NULL,
+     began_at INTEGER NOT NULL, due_at INTEGER NOT NULL, event TEXT NOT NULL)`,
   'CREATE TABLE IF NOT EXISTS expectation_end (subject TEXT PRIMARY KEY, ended_at INTEGER NOT NULL)',
   'CREATE TABLE IF NOT EXISTS pause (handler TEXT PRIMARY KEY, since INTEGER NOT NULL, paused_by TEXT)',
   `CREATE TABLE IF NOT EXISTS activity (minute INTEGER, process TEXT, numbers TEXT NOT NULL, PRIMARY KEY (minute, process))`,
@@ -66,6 +54,11 @@ export class LibsqlStore implements EventStore {
   readonly isQuiet = false
   readonly hasExpired = false
   readonly holds = true
+  readonly reading: EventReading = {
+    longestScan: { ms: 1_000 },
+    isRetrying: 'due_at > $now',
+    makeDue: 'due_at = $now',
+  }
   readonly replays: Replays = { putBack, largestCommit: 100 }
   readonly replace: Parsing['replace']
   readonly tables: SqlTables
@@ -82,6 +75,8 @@ export class LibsqlStore implements EventStore {
     this.tables = {
       hashKey: hash,
       hex: (column) => `hex(${column})`,
+      ms: (column) => column,
+      json: (value) => value,
       read: async <Row>(sql: string, values: readonly InValue[] = []) => (await this.#run(named(sql, values))) as Row[],
       change: async (steps, signal) => {
         const results = await this.#batch(steps.map(({ sql, values }) => named(sql, values)))
@@ -256,67 +251,6 @@ export class LibsqlStore implements EventStore {
     return 60_000
   }
 
-  async list(query: CheckedQuery, jobs?: OwnJobs): Promise<EventPage> {
-    const { order, limit, cursor } = query
-    if (cursor !== undefined && !/^\d+$/.test(cursor)) throw wrongCursor()
-    const [sign, direction, from] = order === 'oldest' ? ['>', 'ASC', 0] : ['<', 'DESC', Number.MAX_SAFE_INTEGER]
-    const found: { readonly id: number; readonly record: EventRecord }[] = []
-    for (let after = cursor ?? `${from}`; found.length <= limit; ) {
-      const rows = await this.#run({
-        sql: `${select} WHERE key.id ${sign} ? ORDER BY key.id ${direction} LIMIT 500`,
-        args: [after],
-      })
-      for (const row of rows) {
-        const record = toRecord(row, jobs)
-        if (record && matchesQuery(record, query)) found.push({ id: row['id'] as number, record })
-      }
-      if (rows.length < 500) break
-      after = `${rows.at(-1)?.['id']}`
-    }
-    const events = found.slice(0, limit).map(({ record }) => record)
-    return found.length > limit ? { events, cursor: `${found[limit - 1]?.id}` } : { events }
-  }
-
-  async get(key: string, jobs?: OwnJobs): Promise<EventRecord | undefined> {
-    const [row] = await this.#run({ sql: `${select} WHERE key.hash = ?`, args: [hash(key)] })
-    return row && toRecord(row, jobs)
-  }
-
-  async retryNow(key: string): Promise<boolean> {
-    const sql = 'UPDATE event SET due_at = ?1 WHERE id = (SELECT id FROM key WHERE hash = ?2) AND due_at > ?1'
-    const [changed = 0] = await this.#batch([{ sql, args: [Date.now(), hash(key)] }])
-    if (changed > 0) this.#listener?.heard('due')
-    return changed > 0
-  }
-
-  async stats(jobs?: OwnJobs): Promise<InboxStats> {
-    const running = [...(jobs?.started().keys() ?? [])]
-    const sql = `SELECT count(*) AS unfinished, count(due_at) AS retrying,
-      (SELECT count(*) FROM dead_letter) AS dead, (SELECT count(*) FROM expectation) AS expected,
-      min(CASE WHEN due_at IS NULL AND id NOT IN (SELECT value FROM json_each(?)) THEN since END) AS oldest FROM event`
-    const [row] = await this.#run({ sql, args: [JSON.stringify(running)] })
-    const { unfinished, retrying, dead, expected, oldest } = row as unknown as Record<string, number>
-    return {
-      waiting: Math.max(0, Number(unfinished) - Number(retrying) - running.length),
-      running: running.length,
-      retrying: Number(retrying),
-      deadLetters: Number(dead),
-      ...(expected && { expected }),
-      ...(oldest && { oldestWaitingAt: new Date(oldest) }),
-    }
-  }
-
-  async expected(limit?: number): Promise<readonly OpenExpectation[]> {
-    const sql = 'SELECT * FROM expectation ORDER BY due_at LIMIT ?'
-    const rows = await this.#run({ sql, args: [limitOf('expected', limit)] })
-    return rows.map(({ rule, event, began_at: beganAt, due_at: dueAt }) => ({
-      rule: JSON.parse(rule as string),
-      mediaId: JSON.parse(event as string).mediaId,
-      beganAt: new Date(beganAt as number),
-      dueAt: new Date(dueAt as number),
-    }))
-  }
-
   async unfinished(known: ReadonlySet<string>): Promise<readonly UnfinishedEvent[]> {
     const rows = await this.#run('SELECT * FROM event ORDER BY id')
     return rows
@@ -337,9 +271,12 @@ export class LibsqlStore implements EventStore {
   }
 }
 
-/** Puts the names of tables and the places of values in a statement of the inbox. */
+/** Puts the time, the names of tables and the places of values in a statement of the inbox. */
 const named = (sql: string, values: readonly InValue[]): InStatement => ({
-  sql: sql.replaceAll(/\$(\d+)/g, '?$1').replaceAll(/\$([a-z]\w*)/g, '$1'),
+  sql: sql
+    .replaceAll('$now', `${Date.now()}`)
+    .replaceAll(/\$(\d+)/g, '?$1')
+    .replaceAll(/\$([a-z]\w*)/g, '$1'),
   args: [...values],
 })
 
@@ -374,9 +311,16 @@ async function store(tx: Transaction, { accepted, changes }: NewEvent): Promise<
   }
   for (const { rule, dueAt, overdue } of changes?.begins ?? [])
     await tx.execute({
-      sql: `INSERT INTO expectation SELECT ?1, ?2, ?3, ?4, ?5
-            WHERE NOT EXISTS (SELECT 1 FROM expectation_end WHERE subject = ?1 AND ended_at >= ?3)`,
-      args: [subjectOf(rule), JSON.stringify(rule), time, dueAt.getTime(), JSON.stringify(overdue.event)],
+      sql: `INSERT INTO expectation SELECT ?1, ?2, ?3, ?4, ?5, ?6
+            WHERE NOT EXISTS (SELECT 1 FROM expectation_end WHERE subject = ?1 AND ended_at >= ?4)`,
+      args: [
+        subjectOf(rule),
+        hash(overdue.event.key),
+        JSON.stringify(rule),
+        time,
+        dueAt.getTime(),
+        JSON.stringify(overdue.event),
+      ],
     })
   return Number(key.lastInsertRowid)
 }
@@ -457,27 +401,4 @@ function toClaimed(row: Row): ClaimedEvent {
     since: row['since'] as number,
     size: (text('event') as string).length,
   }
-}
-
-const select = `SELECT key.id AS id, event.*, key.id AS place, record, dead_letter FROM key LEFT JOIN event ON event.id = key.id
-  LEFT JOIN handled ON handled.id = key.id LEFT JOIN dead_letter ON event_id = key.id`
-
-function toRecord(row: Row, jobs: OwnJobs | undefined): EventRecord | undefined {
-  if (row['dead_letter'])
-    return deadRecord(readDeadLetter({ dead_letter: row['dead_letter'] as string, body: null }) as DeadEvent)
-  if (row['record']) return readHandled(row['record'] as string)
-  if (row['event'] === null) return undefined
-  const {
-    accepted,
-    attempts,
-    completed,
-    failedAttempts = [],
-  } = toClaimed({ ...row, id: row['place'] } as unknown as Row)
-  const { key, type, mediaId } = accepted.event
-  const dueAt = row['due_at'] as number | null
-  const state = dueAt === null ? ('waiting' as const) : ('retrying' as const)
-  const due = dueAt !== null && { dueAt: new Date(dueAt) }
-  return (
-    jobs?.get(key)?.record() ?? { ...accepted, key, type, mediaId, state, attempts, completed, failedAttempts, ...due }
-  )
 }

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import type { Database } from '../../../src/inbox/postgres/database.ts'
-import { readExpected } from '../../../src/inbox/postgres/expectations.ts'
 import { Records } from '../../../src/inbox/postgres/records.ts'
-import type { Tables } from '../../../src/inbox/postgres/tables.ts'
+import { readExpected } from '../../../src/inbox/sql/expected.ts'
 import type { SqlJob } from '../../../src/inbox/sql/job.ts'
+import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
 import { eventOf } from '../../support/inbox.ts'
 
 /** Throws as a statement does that does not arrive within its time. */
@@ -30,14 +30,21 @@ test('the records of large failures are written although only half a megabyte ar
 test('expectations of large events are listed although only half a megabyte arrives in time', async () => {
   const all = Array.from({ length: 100 }, (_, index) => {
     const event = { ...eventOf(`${index}`, `m ${index}`).event, title: 'x'.repeat(60_000) }
-    const expectation = JSON.stringify({ rule: 'rule', event, beganAt: 0, dueAt: index })
-    return { expectation, due: `${index}`.padStart(3, '0'), hash: 'h' }
+    return {
+      rule: '"rule"',
+      event: JSON.stringify(event),
+      began_at: '0',
+      due_at: `${index}`,
+      place: `${index}`,
+      hash: 'h',
+    }
   })
-  const read = async (_: string, [due, , limit]: [string, string, number]) => {
-    const rows = all.filter((row) => due === '-infinity' || row.due > due).slice(0, limit)
-    arrives(rows.reduce((sum, { expectation }) => sum + expectation.length, 0))
+  const read = async (_: string, [limit, after = -1]: readonly number[]) => {
+    const rows = all.filter(({ place }) => Number(place) > after).slice(0, limit)
+    arrives(rows.reduce((sum, { event }) => sum + event.length, 0))
     return rows
   }
-  const listed = await readExpected({ read } as unknown as Tables, 100)
+  const same = (text: string) => text
+  const listed = await readExpected({ read, json: same, ms: same } as unknown as SqlTables, 100)
   expect(listed.map(({ mediaId }) => mediaId)).toEqual(Array.from({ length: 100 }, (_, index) => `m ${index}`))
 })

@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { UnknownEventType } from '../../../src/events/catalogue.ts'
-import { checkQuery } from '../../../src/inbox/operations/event-query.ts'
-import { PostgresEvents } from '../../../src/inbox/postgres/events.ts'
-import { readStats } from '../../../src/inbox/postgres/numbers.ts'
+import { postgresReading } from '../../../src/inbox/postgres/event-reading.ts'
 import { tablesOver } from '../../../src/inbox/postgres/tables.ts'
 import { openInboxDatabase } from '../../../src/inbox/postgres.ts'
 import type { InspectedInbox } from '../../../src/inbox/reading.ts'
+import { SqlEvents } from '../../../src/inbox/sql/events.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { signalled } from '../../support/signalled.ts'
@@ -77,10 +76,12 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
       postgres.query(`INSERT INTO $schema.claim (owner, events, releases)
         SELECT '${by}', array_agg(id), array_agg(releases) FROM $schema.event WHERE id ${where} ${first?.id}`)
     const tables = tablesOver(postgres.schema, (query) => postgres.pool.query(query))
-    const events = new PostgresEvents(tables)
+    const jobs = { started: () => started, counts: () => ({ waiting: 0, running: 1, retrying: 0 }) }
+    const reading = postgresReading(tables, () => owner)
+    const events = new SqlEvents(tables, reading, jobs)
     const counts = async () => {
-      const { waiting, running } = await readStats(tables, { owner, started })
-      const { events: listed } = await events.list(checkQuery({ order: 'oldest' }), () => ({ owner, started }))
+      const { waiting, running } = await events.stats()
+      const { events: listed } = await events.list({ order: 'oldest' })
       return { waiting, running, listed: listed.map(({ state }) => state) }
     }
     await claimedBy(owner, '=')

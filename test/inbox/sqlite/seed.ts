@@ -59,7 +59,7 @@ export function countingRows(database: SqliteDatabase) {
     exec: (sql) => database.exec(sql),
     prepare(sql) {
       const statement = database.prepare(sql)
-      if (!sql.includes('FROM inbox_key k') || sql.includes('k.hash')) return statement
+      if (!sql.includes('AS source') || sql.includes('hash')) return statement
       return {
         run: (...parameters) => statement.run(...parameters),
         get: (...parameters) => statement.get(...parameters),

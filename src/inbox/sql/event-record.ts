@@ -1,0 +1,108 @@
+import type { MediaEvent } from '../../events/catalogue.ts'
+import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
+import { deadRecord } from '../operations/dead-letters.ts'
+import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
+import { readDeadLetter } from './dead-letter-row.ts'
+import type { EventId } from './event.ts'
+import { columnsOf, type EventReading, type EventTable } from './event-reading.ts'
+import { readHandled } from './handled-record.ts'
+import type { SqlTables } from './tables.ts'
+
+/** An event as a row of its table. */
+export interface EventRow {
+  readonly source: EventTable
+  readonly id: EventId
+  readonly record: string
+}
+
+/** Selects the {@link EventRow}s of a table. */
+export function selectRows(tables: SqlTables, reading: EventReading, table: EventTable, where: string): string {
+  const { id, json } = columnsOf[table]
+  const record = table === 'event' ? unfinishedJson(tables, reading) : tables.json(json)
+  return `SELECT '${table}' AS source, ${id} AS id, ${record} AS record FROM $${table} WHERE ${where}`
+}
+
+/** An expression for the JSON of an {@link UnfinishedRow}. Its columns have JSON, which is not parsed. */
+function unfinishedJson({ json, ms }: SqlTables, { isRetrying, fields }: EventReading): string {
+  const values = {
+    event: 'event',
+    receivedAt: ms('received_at'),
+    attempts: 'attempts',
+    completed: 'completed',
+    failedAttempts: 'failed',
+    dueAt: `CASE WHEN ${isRetrying} THEN ${ms('due_at')} END`,
+    trace: 'trace',
+    ...fields,
+  }
+  const parts = Object.entries(values).map(([name, value]) => `"${name}":' || coalesce(${json(value)}, 'null')`)
+  return `'{${parts.join(" || ',")} || '}'`
+}
+
+interface UnfinishedRow extends Pick<EventRecord, 'attempts' | 'completed'> {
+  readonly event: MediaEvent
+  readonly receivedAt: number
+  readonly failedAttempts: readonly FailedAttempt[] | null
+  /** `null` unless it waits for a retry. */
+  readonly dueAt: number | null
+  readonly trace: TraceCarrier | null
+  readonly awaits?: readonly string[] | null
+  readonly owed?: readonly string[] | null
+  /** What the process that has it publishes. `null` if none has it. */
+  readonly claimed?: Claimed | null
+}
+
+interface Claimed {
+  readonly owner: string
+  readonly process: string | null
+  readonly startedAt: number | null
+}
+
+/**
+ * What a process knows of the events it holds. Asked before the database: an event that starts in between is shown as waiting,
+ * and each event is counted once.
+ */
+export interface OwnClaims {
+  readonly owner: string | undefined
+  readonly process: string | undefined
+  /** Starts of its running attempts by event id. The other held events wait for a slot, or behind one of their media item. */
+  readonly started: ReadonlyMap<EventId, Date>
+}
+
+/** @param own the claims of this process before the row was read */
+export function toRecord({ source, id, record }: EventRow, own: OwnClaims): EventRecord {
+  if (source === 'handled') return readHandled(record)
+  if (source === 'dead_letter') return deadRecord(readDeadLetter({ dead_letter: record, body: null }) as DeadEvent)
+  return unfinished(JSON.parse(record), own, own.started.get(id))
+}
+
+/** @param ownStart the start of its attempt, if this process makes it. Other processes publish theirs after some seconds */
+function unfinished(row: UnfinishedRow, own: OwnClaims, ownStart: Date | undefined): EventRecord {
+  const { event, attempts, completed, dueAt, trace, awaits = null, owed = null, claimed = null } = row
+  const hasStarted = ownStart !== undefined || (claimed !== null && claimed.owner !== own.owner)
+  const { key, type, mediaId } = event
+  return {
+    key,
+    type,
+    mediaId,
+    state: dueAt !== null ? 'retrying' : hasStarted ? 'running' : 'waiting',
+    event: reviveEvent(event),
+    receivedAt: new Date(row.receivedAt),
+    attempts: hasStarted ? attempts + 1 : attempts,
+    completed,
+    failedAttempts: reviveFailedAttempts(row.failedAttempts ?? []),
+    ...(dueAt !== null && awaits === null && { dueAt: new Date(dueAt) }),
+    ...(dueAt === null && hasStarted && runOf(claimed, own, ownStart)),
+    ...(trace !== null && { trace }),
+    ...(owed !== null && { owed: owed.filter((handler) => !completed.includes(handler)) }),
+  }
+}
+
+function runOf(
+  claimed: Claimed | null,
+  own: OwnClaims,
+  ownStart: Date | undefined,
+): Pick<EventRecord, 'startedAt' | 'process'> {
+  const start = ownStart?.getTime() ?? claimed?.startedAt
+  const process = claimed?.process ?? (ownStart && own.process)
+  return { ...(start != null && { startedAt: new Date(start) }), ...(process != null && { process }) }
+}

@@ -1,0 +1,49 @@
+import { limitOf } from '../operations/page.ts'
+import type { OpenExpectation } from '../reading.ts'
+import { Piece } from './piece.ts'
+import type { SqlTables, SyncTables, Value } from './tables.ts'
+
+interface ExpectationRow {
+  readonly hash: string
+  readonly rule: string
+  readonly event: string
+  readonly began_at: number | string
+  readonly due_at: number | string
+  /** JSON of the deadline, as exact as its column. */
+  readonly place: string
+}
+
+/** Selects the expectations that are due first, behind the one that `$2` and `$3` name. */
+const select = ({ json, ms }: SqlTables, isFirst: boolean): string => `
+  SELECT hash, ${json('rule')} AS rule, ${json('event')} AS event, began_at, ${ms('due_at')} AS due_at, ${json('due_at')} AS place
+  FROM $expectation ${isFirst ? '' : 'WHERE (due_at, hash) > ($2, $3)'} ORDER BY due_at, hash LIMIT $1`
+
+const toExpectation = ({ rule, event, began_at: beganAt, due_at: dueAt }: ExpectationRow): OpenExpectation => ({
+  rule: JSON.parse(rule),
+  mediaId: JSON.parse(event).mediaId,
+  beganAt: new Date(Number(beganAt)),
+  dueAt: new Date(Number(dueAt)),
+})
+
+/** Lists the open expectations that are due first. */
+export async function readExpected(tables: SqlTables, limit?: number): Promise<readonly OpenExpectation[]> {
+  const most = limitOf('expected', limit)
+  const found: OpenExpectation[] = []
+  const piece = new Piece(most)
+  for (let last: ExpectationRow | undefined; found.length < most; ) {
+    let asked = 0
+    const rows = await piece.run(async (size) => {
+      asked = Math.min(size, most - found.length)
+      const place: Value[] = last === undefined ? [] : [JSON.parse(last.place), last.hash]
+      return tables.read<ExpectationRow>(select(tables, last === undefined), [asked, ...place])
+    })
+    found.push(...rows.map(toExpectation))
+    if (rows.length < asked) break
+    last = rows.at(-1)
+  }
+  return found
+}
+
+/** Lists them at once. */
+export const readExpectedNow = (tables: SyncTables, limit?: number): readonly OpenExpectation[] =>
+  tables.read<ExpectationRow>(select(tables, true), [limitOf('expected', limit)]).map(toExpectation)
