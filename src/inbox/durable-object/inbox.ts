@@ -19,7 +19,7 @@ export class ObjectInbox extends SqlInbox {
 
   /** Lists events, each with its place in the order of acceptance. */
   page(query?: EventQuery): Promise<PlacedPage> {
-    return this.reads.page(checkQuery(query))
+    return this.events.page(checkQuery(query))
   }
 
   /** Called when the object's alarm has fired. Resolves when the work that is due is done. */

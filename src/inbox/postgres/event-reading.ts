@@ -15,8 +15,14 @@ const claimed = (schema: string): string => `claimed AS MATERIALIZED (
   FROM (${claimedEvents(schema)}) held LEFT JOIN ${schema}.owner ON owner.id = held.owner
 )`
 
-/** @param owner the owner of this process's claims. The claimed events of others count as running */
-export const postgresReading = (tables: Tables, owner?: () => string): EventReading => ({
+/**
+ * @param own the owner of this process's claims, if it has any: the claimed events of others count as running. `listen` if
+ * processes hear notifications
+ */
+export const postgresReading = (
+  tables: Tables,
+  { listen, owner }: { readonly listen: boolean; readonly owner?: () => string },
+): EventReading => ({
   longestScan: { ms: 1_000 },
   // Counting 800,000 waiting events took longer than a statement may.
   mostCounted: 100_000,
@@ -31,6 +37,7 @@ export const postgresReading = (tables: Tables, owner?: () => string): EventRead
   claimed: claimed(tables.schema),
   ...(owner !== undefined && { owner }),
   slice: (query, after) => sliceOf(tables, query, after),
+  stop: async (key) => listen && (await askToStop(tables, key, owner?.() ?? null)),
 })
 
 /**
@@ -76,7 +83,7 @@ function ofState(state: CheckedQuery['state']): string {
 }
 
 /** Asks the process that has the event, if it is not `owner`, to stop its handler, and does not wait for it. */
-export async function askToStop(tables: Tables, key: string, owner: string | null): Promise<boolean> {
+async function askToStop(tables: Tables, key: string, owner: string | null): Promise<boolean> {
   const rows = await tables.read(
     `WITH ${claimed(tables.schema)}
      SELECT pg_notify($3, 'stop ' || id) FROM claimed

@@ -4,7 +4,7 @@ import type { InspectedInbox } from '../reading.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
 import { type PostgresConnection, routeOf } from './connection.ts'
 import { unreachable } from './database.ts'
-import { askToStop, postgresReading } from './event-reading.ts'
+import { postgresReading } from './event-reading.ts'
 import { makePool, releaseClient, take } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
 import { replays } from './replay.ts'
@@ -55,8 +55,7 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     throw error
   }
   const tables = tablesOver(schema, (query) => pool.query(query).catch((error) => Promise.reject(unreachable(error))))
-  const inbox = inspectedInbox(tables, { replays, reading: postgresReading(tables), close })
-  return { ...inbox, events: { ...inbox.events, stop: (key) => askToStop(tables, key, null) } }
+  return inspectedInbox(tables, { replays, reading: postgresReading(tables, { listen: true }), close })
 }
 
 /**

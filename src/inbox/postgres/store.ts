@@ -11,7 +11,7 @@ import { Claims, largestSize } from './claim/claims.ts'
 import { CleanUp } from './clean-up.ts'
 import type { Route } from './connection.ts'
 import { Database, isUnreachable } from './database.ts'
-import { askToStop, postgresReading } from './event-reading.ts'
+import { postgresReading } from './event-reading.ts'
 import { Overdue } from './expectations.ts'
 import { Intake } from './intake.ts'
 import { Lease } from './lease.ts'
@@ -84,7 +84,7 @@ export class PostgresStore implements EventStore {
     this.#intake = new Intake(database, timeoutMs, stored)
     // 2 * concurrency: the events it may have been running.
     this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers)
-    this.reading = postgresReading(database.tables, () => this.#lease.id)
+    this.reading = postgresReading(database.tables, { listen, owner: () => this.#lease.id })
     this.#claims = new Claims(database, this.#lease, concurrency, ttlMs, host.order)
     this.#records = new Records(database, host.handlers, ttlMs)
     this.#throttle = new NotifyThrottle(
@@ -101,7 +101,7 @@ export class PostgresStore implements EventStore {
   }
 
   #sharedLease(): SharedLease {
-    const { leaseMs, ttlMs, listen } = this.#options
+    const { leaseMs, ttlMs } = this.#options
     const lease = this.#lease
     return {
       leaseMs,
@@ -113,7 +113,6 @@ export class PostgresStore implements EventStore {
       renew: () => lease.renew(),
       takeOver: () => lease.takeOver(),
       handlers: () => lease.readHandlers(),
-      stop: async (key) => listen && (await askToStop(this.#database.tables, key, lease.id)),
     }
   }
 

@@ -62,6 +62,8 @@ export interface EventReading {
   readonly process?: string
   /** Narrows a list down by an index, or bounds what a statement examines. Absent: lists read every event. */
   readonly slice?: (query: CheckedQuery, after: EventId | undefined) => MaybePromise<Slice>
+  /** Asks the process that holds an event, if it is another one, to stop its handler. False if none holds it. */
+  readonly stop?: (key: string) => Promise<boolean>
   /** Counts the unfinished events without reading them all. */
   readonly counts?: (jobs: OwnJobs | undefined) => MaybePromise<Omit<InboxStats, 'deadLetters' | 'expected'>>
 }

@@ -1,8 +1,9 @@
 import { type MaybePromise, whenever } from '../../internal/maybe-promise.ts'
 import { shared } from '../../internal/shared.ts'
 import { nextTurn } from '../../internal/timers.ts'
-import { type CheckedQuery, checkQuery, matchesQuery, wrongCursor } from '../operations/event-query.ts'
-import type { EventPage, EventQuery, EventRecord, InboxStats } from '../reading.ts'
+import type { UnfinishedEvent } from '../inbox.ts'
+import { type CheckedQuery, checkQuery, eventStates, matchesQuery, wrongCursor } from '../operations/event-query.ts'
+import type { EventPage, EventQuery, EventRecord, InboxEvents, InboxStats } from '../reading.ts'
 import type { EventId } from './event.ts'
 import {
   columnsOf,
@@ -17,6 +18,12 @@ import { type EventRow, type OwnClaims, selectRows, toRecord } from './event-rec
 import { Piece } from './piece.ts'
 import type { SqlTables, Step, Value } from './tables.ts'
 
+/** The part of a worker that operators reach. */
+interface OwnWorker {
+  readonly jobs: OwnJobs
+  stop(key: string): boolean
+}
+
 /** A page of events, each with its place in the order of acceptance. */
 export interface PlacedPage {
   readonly found: readonly { readonly id: EventId; readonly record: EventRecord }[]
@@ -24,23 +31,24 @@ export interface PlacedPage {
 }
 
 /** The events of an inbox, in order of acceptance: the unfinished ones, the dead letters and the handled ones. */
-export class SqlEvents {
+export class SqlEvents implements InboxEvents {
+  readonly states = eventStates
   readonly #tables: SqlTables
   readonly #reading: EventReading
-  readonly #jobs: OwnJobs | undefined
+  readonly #worker: OwnWorker | undefined
   /** Counts the events by their states. Calls share the count in progress. */
   readonly stats = shared(() => this.#stats())
 
-  /** @param jobs absent in a process that handles no events */
-  constructor(tables: SqlTables, reading: EventReading, jobs?: OwnJobs) {
+  /** @param worker absent in a process that handles no events */
+  constructor(tables: SqlTables, reading: EventReading, worker?: OwnWorker) {
     this.#tables = tables
     this.#reading = reading
-    this.#jobs = jobs
+    this.#worker = worker
   }
 
   #own(): OwnClaims {
     const { owner, process } = this.#reading
-    const jobs = this.#jobs
+    const jobs = this.#worker?.jobs
     return { started: jobs?.started() ?? new Map(), owner: jobs && owner?.(), process }
   }
 
@@ -128,10 +136,25 @@ export class SqlEvents {
     return changed > 0
   }
 
+  stop(key: string): MaybePromise<boolean> {
+    return this.#worker?.stop(key) === true || (this.#reading.stop?.(key) ?? false)
+  }
+
+  /** Lists the unfinished events, for the report of an inbox that closes. */
+  async unfinished(): Promise<readonly UnfinishedEvent[]> {
+    const select = selectRows(this.#tables, this.#reading, 'event', 'true')
+    const rows = await this.#tables.read<EventRow>(`${this.#claimed}${select} ORDER BY id`)
+    const own = this.#own()
+    return rows.flatMap((row) => {
+      const { event, receivedAt, trace, state } = readable(row, own) ?? {}
+      return event === undefined ? [] : [{ event, receivedAt, trace, state } as UnfinishedEvent]
+    })
+  }
+
   #stats(): MaybePromise<InboxStats> {
     const { counts } = this.#reading
     if (counts === undefined) return whenever(this.#count(true), ([row]) => toStats(row as StatsRow))
-    return whenever(counts(this.#jobs), (own) =>
+    return whenever(counts(this.#worker?.jobs), (own) =>
       whenever(this.#count(false), ([row]) => ({ ...toStats(row as StatsRow), ...own })),
     )
   }

@@ -15,17 +15,9 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import { StoredActivity } from '../operations/activity.ts'
-import { eventStates, historyOf } from '../operations/event-query.ts'
+import { historyOf } from '../operations/event-query.ts'
 import { StoredPauses } from '../operations/pauses.ts'
-import type {
-  ActivityMinute,
-  EventRecord,
-  InboxEvents,
-  InboxStats,
-  OpenExpectation,
-  Pause,
-  UnreadableDelivery,
-} from '../reading.ts'
+import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from '../reading.ts'
 import { activityTable } from './activity.ts'
 import { keepUnreadable, SqlDeadLetters } from './dead-letters.ts'
 import { SqlEvents } from './events.ts'
@@ -55,11 +47,10 @@ const disconnectMs = 1_000
 /** The inbox over a database: accepts events into its store, and handles them with a worker. */
 export class SqlInbox implements Inbox {
   readonly deadLetters: SqlDeadLetters
-  readonly events: InboxEvents
+  readonly events: SqlEvents
   readonly pauses: StoredPauses
   /** Absent where nothing runs between requests. */
   readonly activity?: (since: Date) => Promise<readonly ActivityMinute[]>
-  protected readonly reads: SqlEvents
   readonly #host: InboxHost
   readonly #store: EventStore
   readonly #worker: SqlWorker | undefined
@@ -77,8 +68,7 @@ export class SqlInbox implements Inbox {
       store.replays.check?.()
     }
     this.deadLetters = new SqlDeadLetters(store.tables, { ...store.replays, check }, { host, replace: store.replace })
-    this.reads = new SqlEvents(store.tables, store.reading, worker?.jobs)
-    this.events = eventsOf(this.reads, store, worker)
+    this.events = new SqlEvents(store.tables, store.reading, worker)
     const obey = worker && ((pauses: readonly Pause[]) => worker.obey(pauses))
     this.pauses = new StoredPauses(pauseTable(store.tables), { host, obey })
     if (isAlwaysOn) {
@@ -161,7 +151,7 @@ export class SqlInbox implements Inbox {
   }
 
   stats(): MaybePromise<InboxStats> {
-    return this.reads.stats()
+    return this.events.stats()
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
@@ -201,7 +191,8 @@ export class SqlInbox implements Inbox {
     const held = [...waiting, ...running]
     // An event that is stored from now on would not be reported.
     await within(last(disconnectMs), this.#store.accepted(), () => {})
-    const unfinished = this.#store.unfinished === undefined ? running : [...held, ...(await this.#left(held))]
+    const isShared = this.#store.shared !== undefined
+    const unfinished = isShared ? running : [...held, ...(await this.#left(held))]
     await within(last(disconnectMs), Promise.resolve(this.#activity?.finish()), () => {}).catch(() => {})
     const closed = Promise.all([this.#upkeep?.stop(), this.#store.close()])
     await within(last(disconnectMs), closed, () => {}).catch(() => {})
@@ -210,8 +201,11 @@ export class SqlInbox implements Inbox {
 
   /** The events that wait in the storage only. */
   async #left(held: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
+    // Another process, or another inbox of this one, goes on with the events of a storage that is lost.
+    if (!this.#store.holds) return []
+    const known = new Set(held.map(({ event }) => event.key))
     try {
-      return (await this.#store.unfinished?.(new Set(held.map(({ event }) => event.key)))) ?? []
+      return (await this.events.unfinished()).filter(({ event }) => !known.has(event.key))
     } catch (error) {
       this.#host.logger.warn({ err: error }, 'the inbox could not read which events wait in its storage')
       return []
@@ -223,12 +217,4 @@ export class SqlInbox implements Inbox {
 export const withOwed = (effects: Expectations, handlersOf: InboxHost['handlersOf']): ExpectationChanges => ({
   ...effects,
   begins: effects.begins.map((begin) => ({ ...begin, owed: handlersOf(begin.overdue.event) })),
-})
-
-const eventsOf = (reads: SqlEvents, store: EventStore, worker: SqlWorker | undefined): InboxEvents => ({
-  states: eventStates,
-  list: (query) => reads.list(query),
-  get: (key) => reads.get(key),
-  retryNow: (key) => reads.retryNow(key),
-  stop: (key) => worker?.stop(key) === true || (store.shared?.stop(key) ?? false),
 })

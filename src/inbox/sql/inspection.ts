@@ -1,5 +1,5 @@
 import { firstMinute, toActivity } from '../operations/activity.ts'
-import { eventStates, historyOf } from '../operations/event-query.ts'
+import { historyOf } from '../operations/event-query.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { InspectedInbox } from '../reading.ts'
 import { readMinutes } from './activity.ts'
@@ -18,15 +18,9 @@ export interface InspectionOptions {
 
 /** Makes an inbox for inspection of its tables. */
 export function inspectedInbox(tables: SqlTables, { replays, reading, close }: InspectionOptions): InspectedInbox {
-  const reads = new SqlEvents(tables, reading)
-  const events: InspectedInbox['events'] = {
-    states: eventStates,
-    list: (query) => reads.list(query),
-    get: (key) => reads.get(key),
-    retryNow: (key) => reads.retryNow(key),
-  }
+  const events = new SqlEvents(tables, reading)
   return {
-    stats: () => reads.stats(),
+    stats: () => events.stats(),
     events,
     history: (mediaId) => historyOf(events, mediaId),
     expected: (limit) => readExpected(tables, limit),

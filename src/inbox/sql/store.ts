@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { PublishedHandlers } from '../engine/owed-handlers.ts'
-import type { AcceptedEvent, Expectation, Expectations, UnfinishedEvent } from '../inbox.ts'
+import type { AcceptedEvent, Expectation, Expectations } from '../inbox.ts'
 import type { Parsing, Replays } from './dead-letters.ts'
 import type { ClaimedEvent, HeldEvent } from './event.ts'
 import type { EventReading } from './event-reading.ts'
@@ -133,8 +133,6 @@ export interface SharedLease {
   /** Frees the events of processes whose lease is over, and counts the crash. */
   takeOver(): Promise<void>
   handlers(): Promise<PublishedHandlers>
-  /** Asks the process that holds an event, if it is another one, to stop its handler. False if none holds it. */
-  stop(key: string): Promise<boolean>
 }
 
 /** The steps of an inbox that each database has its own statements for. */
@@ -204,11 +202,6 @@ export interface EventStore extends JobStore {
   /** True if the last call has left nothing, a short time ago: another one isn't worth a statement in an idle database. */
   readonly hasExpired: boolean
 
-  /**
-   * The unfinished events, for the report of an inbox that closes. Absent if other processes go on with them.
-   * @param known keys of those that this process has reported already
-   */
-  unfinished?(known: ReadonlySet<string>): MaybePromise<readonly UnfinishedEvent[]>
   /** True if an error means that the same step may work soon. */
   readonly isTransient: (error: unknown) => boolean
   close(): MaybePromise<void>

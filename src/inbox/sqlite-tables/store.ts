@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import { isPromise, type MaybePromise, measure } from '../../internal/maybe-promise.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
 import { nextTurn, sleep } from '../../internal/timers.ts'
-import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
+import type { InboxHost } from '../inbox.ts'
 import type { Parsing, Replays } from '../sql/dead-letters.ts'
 import type { ClaimedEvent, HeldEvent } from '../sql/event.ts'
 import type { EventReading, OwnJobs } from '../sql/event-reading.ts'
@@ -17,7 +17,6 @@ import { sqliteReading } from './event-reading.ts'
 import type { WrittenEvent } from './events.ts'
 import type { OwnerRow } from './owner-row.ts'
 import { putBack, replaceIn } from './replay.ts'
-import { type EventRow, toClaimed } from './rows.ts'
 import { tablesOver } from './sql.ts'
 import { prepareClaims } from './statements.ts'
 import type { Commits, InboxLimits, SqliteTables } from './storage.ts'
@@ -324,18 +323,6 @@ export class SqliteStore implements EventStore {
   #oldestLeft(): Date | undefined {
     const since = this.#claims.oldestLeft()
     return since === undefined ? undefined : new Date(since)
-  }
-
-  /** The events that only the tables have, for the report of an inbox that closes. */
-  unfinished(known: ReadonlySet<string>): readonly UnfinishedEvent[] {
-    const found: UnfinishedEvent[] = []
-    for (const { id } of this.#sql.ids.all(0, -1) as { id: number }[]) {
-      const row = this.#sql.get.get(id) as EventRow
-      const { accepted } = readable(row) ?? {}
-      if (accepted !== undefined && !known.has(accepted.event.key))
-        found.push({ ...accepted, state: (row.due_at ?? 0) > Date.now() ? 'retrying' : 'waiting' })
-    }
-    return found
   }
 
   #checkOpen(): void {

@@ -67,7 +67,7 @@ export function openInboxFile(path: string): InboxFile {
     stats: () => inbox.stats() as InboxStats,
     expected: (limit) => readExpectedNow(tables, limit),
     events: {
-      ...inbox.events,
+      list: (query) => inbox.events.list(query),
       states: ['waiting', 'retrying', 'dead', 'handled'],
       get: (key) => inbox.events.get(key) as EventRecord | undefined,
       retryNow: (key) => commit(() => file.sql.run(retryStep(tables, reading, key)) > 0),

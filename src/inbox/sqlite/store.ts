@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { processName } from '../../internal/process-name.ts'
-import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
+import type { InboxHost } from '../inbox.ts'
 import type { StoreListener } from '../sql/store.ts'
 import { inTransaction } from '../sqlite-tables/database.ts'
 import type { InboxLimits } from '../sqlite-tables/storage.ts'
@@ -97,11 +97,6 @@ export class FileStore extends SqliteStore {
 
   /** The next process has the events once the file is closed. */
   override async end(): Promise<void> {}
-
-  /** Another process, or another inbox of this one, goes on with the events of a file that is lost. */
-  override unfinished(known: ReadonlySet<string>): readonly UnfinishedEvent[] {
-    return this.#file.owner.isLost ? [] : super.unfinished(known)
-  }
 
   override async close(): Promise<void> {
     this.#watch?.stop()

@@ -6,7 +6,7 @@ import { type Client, createClient, type InStatement, type InValue, type Row, ty
 import { WebhookError } from '../../../src/errors.ts'
 import { defineInbox } from '../../../src/inbox/define-inbox.ts'
 import { reviveEvent, reviveFailedAttempts } from '../../../src/inbox/engine/stored.ts'
-import type { InboxDefinition, InboxHost, Transactional, UnfinishedEvent } from '../../../src/inbox/inbox.ts'
+import type { InboxDefinition, InboxHost, Transactional } from '../../../src/inbox/inbox.ts'
 import type { Parsing, Replays } from '../../../src/inbox/sql/dead-letters.ts'
 import type { ClaimedEvent, HeldEvent } from '../../../src/inbox/sql/event.ts'
 import type { EventReading } from '../../../src/inbox/sql/event-reading.ts'
@@ -249,16 +249,6 @@ export class LibsqlStore implements EventStore {
       { sql: 'DELETE FROM expectation_end WHERE ended_at < ?', args: [before] },
     ])
     return 60_000
-  }
-
-  async unfinished(known: ReadonlySet<string>): Promise<readonly UnfinishedEvent[]> {
-    const rows = await this.#run('SELECT * FROM event ORDER BY id')
-    return rows
-      .map((row) => ({
-        ...toClaimed(row).accepted,
-        state: row['due_at'] === null ? ('waiting' as const) : ('retrying' as const),
-      }))
-      .filter(({ event }) => !known.has(event.key))
   }
 
   isTransient(error: unknown): boolean {

@@ -77,8 +77,8 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
         SELECT '${by}', array_agg(id), array_agg(releases) FROM $schema.event WHERE id ${where} ${first?.id}`)
     const tables = tablesOver(postgres.schema, (query) => postgres.pool.query(query))
     const jobs = { started: () => started, counts: () => ({ waiting: 0, running: 1, retrying: 0 }) }
-    const reading = postgresReading(tables, () => owner)
-    const events = new SqlEvents(tables, reading, jobs)
+    const reading = postgresReading(tables, { listen: false, owner: () => owner })
+    const events = new SqlEvents(tables, reading, { jobs, stop: () => false })
     const counts = async () => {
       const { waiting, running } = await events.stats()
       const { events: listed } = await events.list({ order: 'oldest' })
