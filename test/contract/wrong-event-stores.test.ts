@@ -198,11 +198,6 @@ const wrongStores: Fault[] = [
     'changes rows in one transaction, and tells how many',
   ],
   [
-    'tells of no retry at its start',
-    (store) => ({ begin: (listener) => store.begin({ ...listener, retrying() {} }) }),
-    'lets a retry be overtaken, unless the order is strict',
-  ],
-  [
     'counts retries among the waiting events',
     ({ reading }) => ({ reading: { ...reading, counts: () => ({ waiting: 1, running: 0, retrying: 0 }) } }),
     'counts and lists events by their states',

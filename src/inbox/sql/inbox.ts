@@ -107,7 +107,7 @@ export class SqlInbox implements Inbox {
     if (this.#closing.hasStarted) return
     if (this.#worker !== undefined) {
       this.pauses.take(await pauseTable(tables).list())
-      await this.#worker.start({ heard: (signal) => this.#heard(signal), lost: (error) => this.#lost(error) })
+      await this.#worker.start({ heard: (signal) => this.#heard(signal), lost: (error) => this.#lost(error) }, tables)
     }
     // It may have closed meanwhile.
     if (this.#closing.hasStarted) return

@@ -102,11 +102,6 @@ export interface StoreListener {
   stored(): void
   /** An event that this process has just stored, if the store knows that nothing comes before it. It counts as claimed. */
   handOver(event: ClaimedEvent): void
-  /**
-   * In a strict order, a store without `shared` calls it while `begin` runs, for each event that waits for its next attempt, in
-   * order of acceptance. Claims of a shared store leave out the later events of such a media item.
-   */
-  retrying(mediaId: string, key: string): void
   /** The lease has run out by the clock of this process. It can come back. */
   cutOff(): void
   /** Another process has taken the storage over for good, which the store has logged. */
@@ -180,7 +175,8 @@ export interface EventStore extends JobStore {
   /** Turns overdue expectations into events. Resolves with the time until the next call (ms), Infinity if none is open. */
   acceptDue(): Promise<number>
   /**
-   * Claims the oldest due events, none whose media item another process holds. `ask` is called when the
+   * Claims the oldest due events, none whose media item another process holds. In a strict order a shared store leaves out what is
+   * behind an event with a due time; where one process handles, the worker holds that back. `ask` is called when the
    * claim is sent. `undefined`: claims were given up, or the lease ended, while it was on its way. It claims nothing then.
    */
   claim(ask: () => Want): Promise<Claimed | undefined>

@@ -1,3 +1,4 @@
+import type { MediaEvent } from '../../events/catalogue.ts'
 import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
@@ -15,6 +16,7 @@ import { Renewal } from './renewal.ts'
 import { SqlSettling } from './settling.ts'
 import type { Reason } from './signal.ts'
 import type { Claimed, EventStore, StoreListener, Want } from './store.ts'
+import type { SqlTables } from './tables.ts'
 
 export interface SqlWorkerOptions {
   readonly store: EventStore
@@ -24,6 +26,9 @@ export interface SqlWorkerOptions {
 
 /** Number of events of one media item at which no more of them are claimed. */
 const maxOfMedia = 16
+
+/** Retrying events that are read in one turn of the event loop, at the start. */
+const retryingPerTurn = 200
 
 /** Delay after a failed claim (ms). */
 const retryMs = 100
@@ -143,13 +148,15 @@ export class SqlWorker {
     return shared?.hasNewHandlers ? shared.publish() : undefined
   }
 
-  /** @param listener what the inbox wants to hear; the worker hears the rest */
-  async start(listener: Pick<StoreListener, 'heard' | 'lost'>): Promise<void> {
+  /**
+   * @param listener what the inbox wants to hear; the worker hears the rest
+   * @param tables those of the store while it opens
+   */
+  async start(listener: Pick<StoreListener, 'heard' | 'lost'>, tables: SqlTables): Promise<void> {
     const leaseMs = this.#store.shared?.leaseMs ?? longestWaitMs
     this.#listener = {
       ...listener,
       stored: () => this.wake(),
-      retrying: (mediaId, key) => this.#engine.hold(mediaId, key),
       handOver: (event) => this.#take(new SqlJob(event, this.#store), this.#behindClaim),
       cutOff: () => this.#isCutOff(),
       longRunning: () => this.jobs.longRunning(leaseMs / 3),
@@ -157,10 +164,25 @@ export class SqlWorker {
       isFull: (unfinished, mostWaiting) => this.jobs.isFull(unfinished - this.#engine.running, mostWaiting),
     }
     await this.#store.begin(this.#listener)
+    if (this.#isStrict && !this.#store.shared) await this.#holdRetrying(tables)
     if (this.#state === 'stopped') return
     this.#state = 'open'
     this.#renewal?.start()
     this.wake()
+  }
+
+  /** Holds the lanes of the events that wait in the storage for their next attempt. */
+  async #holdRetrying(tables: SqlTables): Promise<void> {
+    const sql = `SELECT id, event FROM $event WHERE due_at IS NOT NULL AND id > $1 ORDER BY id LIMIT ${retryingPerTurn}`
+    let rows: { readonly id: number; readonly event: string }[] = []
+    do {
+      rows = await tables.read(sql, [rows.at(-1)?.id ?? 0])
+      for (const { event } of rows) {
+        const { mediaId, key } = JSON.parse(event) as MediaEvent
+        this.#engine.hold(mediaId, key)
+      }
+      await nextTurn()
+    } while (rows.length === retryingPerTurn)
   }
 
   /** Looks for events. */

@@ -47,7 +47,6 @@ export const prepareClaims = (database: SqliteDatabase) => ({
   get: database.prepare('SELECT * FROM inbox_event WHERE id = ?'),
   due: database.prepare('SELECT id FROM inbox_event WHERE due_at <= ? ORDER BY due_at, id LIMIT ?'),
   take: database.prepare('UPDATE inbox_event SET since = due_at, due_at = NULL, delayed_at = NULL WHERE id = ?'),
-  retryingIds: database.prepare('SELECT id FROM inbox_event WHERE due_at IS NOT NULL ORDER BY id'),
   nextDue: database.prepare('SELECT min(due_at) AS next FROM inbox_event WHERE due_at IS NOT NULL'),
   lastWaiting: database.prepare('SELECT max(id) AS last FROM inbox_event WHERE due_at IS NULL'),
   inherited: database.prepare('SELECT id FROM inbox_event WHERE id <= ? AND due_at IS NULL ORDER BY id LIMIT ?'),

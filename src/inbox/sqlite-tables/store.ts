@@ -1,10 +1,10 @@
 import { WebhookError } from '../../errors.ts'
 import { isPromise, type MaybePromise, measure } from '../../internal/maybe-promise.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
-import { nextTurn, sleep } from '../../internal/timers.ts'
+import { sleep } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { Parsing, Replays } from '../sql/dead-letters.ts'
-import type { ClaimedEvent, HeldEvent } from '../sql/event.ts'
+import type { HeldEvent } from '../sql/event.ts'
 import type { EventReading, OwnJobs } from '../sql/event-reading.ts'
 import { writeHandled } from '../sql/handled-record.ts'
 import type { Reason } from '../sql/signal.ts'
@@ -278,17 +278,6 @@ export class SqliteStore implements EventStore {
 
   async begin(listener: StoreListener): Promise<void> {
     this.listener = listener
-    if (this.options.host.order === 'strict') await this.#tellRetrying(listener)
-  }
-
-  async #tellRetrying({ retrying }: StoreListener): Promise<void> {
-    const ids = this.#sql.retryingIds.all() as { id: number }[]
-    for (const [index, { id }] of ids.entries()) {
-      if (index % eventsPerTurn === 0) await nextTurn()
-      const row = this.#sql.get.get(id) as EventRow | undefined
-      const { accepted } = (row && readable(row)) ?? {}
-      if (accepted !== undefined) retrying(accepted.event.mediaId, accepted.event.key)
-    }
   }
 
   get holds(): boolean {
@@ -332,14 +321,5 @@ export class SqliteStore implements EventStore {
   close(): MaybePromise<void> {
     this.#isClosed = true
     this.#unfinished.stop()
-  }
-}
-
-/** Reads an event. `undefined`: it can't be parsed, and stays. */
-function readable(row: EventRow): ClaimedEvent | undefined {
-  try {
-    return toClaimed(row)
-  } catch {
-    return undefined
   }
 }

@@ -138,14 +138,6 @@ export class LibsqlStore implements EventStore {
 
   async begin(listener: StoreListener): Promise<void> {
     this.#listener = listener
-    if (this.#host.order !== 'strict') return
-    const rows = await this.tables.read<{ event: string }>(
-      'SELECT event FROM $event WHERE due_at IS NOT NULL ORDER BY id',
-    )
-    for (const { event } of rows) {
-      const { mediaId, key } = JSON.parse(event)
-      listener.retrying(mediaId, key)
-    }
   }
 
   async accept(event: NewEvent): Promise<boolean> {

@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { InboxHost } from '../../../src/inbox/inbox.ts'
 import type { ClaimedEvent } from '../../../src/inbox/sql/event.ts'
 import type { Claimed, EventStore, StoreListener } from '../../../src/inbox/sql/store.ts'
+import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
 import { SqlWorker } from '../../../src/inbox/sql/worker.ts'
 import { eventOf } from '../../../src/testing/contract/handling.ts'
 
@@ -55,7 +56,7 @@ test('an event that is handed over during a claim runs behind the claimed ones o
   } satisfies Partial<EventStore> as unknown as EventStore
   const worker = new SqlWorker({ store, host, concurrency: 4 })
   onTestFinished(() => worker.stopStarting())
-  await worker.start({ heard() {}, lost() {} })
+  await worker.start({ heard() {}, lost() {} }, {} as SqlTables)
   await expect.poll(() => answer).toBeDefined()
   listener?.handOver(claimedEvent('two', 2))
   expect(worker.jobs.get('two')).toBeDefined()

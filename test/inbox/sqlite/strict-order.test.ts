@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
+import { createReceiver, RetryAfter, unverified } from '../../../src/index.ts'
+import { deliver, samplePayload } from '../../../src/testing/index.ts'
+import { until } from '../../support/inbox.ts'
+import { silent } from '../../support/silent.ts'
+import { crashed, freshPath } from './sqlite-tests.ts'
+
+test('a strict order holds after a crash what was behind a retry, and what comes then', async () => {
+  const path = await freshPath()
+  const events: string[] = []
+  const open = (file: string, canRun: () => boolean) =>
+    createReceiver({
+      verify: unverified(),
+      inbox: sqliteInbox({ path: file }),
+      order: 'strict',
+      logger: silent,
+      eventKey: ({ title }) => `${title}`,
+    }).onAny(({ title = '' }) => {
+      if (title.startsWith('one') && !canRun()) throw new RetryAfter('1 s')
+      events.push(title)
+    })
+  const send = (receiver: ReturnType<typeof open>, title: string, mediaId = 'media') =>
+    deliver(receiver, samplePayload('encoding.finished', { media_id: mediaId, title }))
+
+  const first = open(path, () => false)
+  await send(first, 'one')
+  await until(async () => (await first.inbox.stats()).retrying === 1)
+  await send(first, 'two')
+  const file = await crashed(path)
+  await first.close({ timeoutMs: 0 })
+
+  const second = open(file, () => true)
+  await send(second, 'three')
+  await send(second, 'other', 'other')
+  await until(async () => events.length === 4)
+  expect(events).toEqual(['other', 'one', 'two', 'three'])
+  await second.close()
+})
