@@ -94,7 +94,7 @@ export type { HashAlgorithm, SignatureEncoding } from './internal/crypto/encodin
 export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'
 export type { Acknowledgement, DeliveryOutcome, RejectionCode } from './receiver/acknowledgement.ts'
-export type { DeliveryReport, Hooks } from './receiver/hooks.ts'
+export type { ConflictReport, DeliveryReport, Hooks } from './receiver/hooks.ts'
 export type { Receiver, ReceiverOptions, ReceiverSetup } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'
 export type { DeliverySpan, Telemetry } from './receiver/telemetry.ts'

@@ -21,8 +21,17 @@ export interface DeliveryReport {
   readonly error?: unknown
 }
 
+/** The report of a duplicate whose payload differs from the one that was accepted with its key. It has no values. */
+export interface ConflictReport {
+  readonly key: string
+  readonly type: string
+  readonly mediaId: string
+  /** Names of the top-level fields that differ. */
+  readonly fields: readonly string[]
+}
+
 /**
- * Functions that get a report of each delivery, each run of a handler and each attempt. An error they throw is logged and ignored.
+ * Functions that get a report of each delivery, each run of a handler and each attempt, and of conflicts. An error they throw is logged and ignored.
  */
 export interface Hooks {
   /** Called once for each delivery, after its acknowledgement is decided. */
@@ -31,4 +40,6 @@ export interface Hooks {
   handling?(report: RunReport): void
   /** Called once for each attempt at an event, after its handlers. */
   attempt?(report: AttemptReport): void
+  /** Called once for each key whose deliveries differ. */
+  conflict?(report: ConflictReport): void
 }

@@ -22,6 +22,7 @@ import {
   rejection,
   toRejectionError,
 } from './acknowledgement.ts'
+import { Conflicts } from './conflicts.ts'
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
 import { checkPlatform, whyNotExpect } from './platform.ts'
 import { createReporter } from './reporter.ts'
@@ -81,6 +82,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     throw error
   }
   const senderChanges = new SenderChanges(logger, verifier)
+  const conflicts = new Conflicts(inbox, reporter.conflict)
   const deadlines = new Deadlines(bodyTimeoutMs)
   const closing = new Closing('the receiver is closing', close)
   let inFlight = 0
@@ -120,7 +122,10 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
           ? 'test'
           : 'ignored'
       if (taken === 'ignored') senderChanges.checkIgnored(event)
-      const acknowledgement = acknowledged[isPromise(taken) ? await taken : taken]
+      const outcome = isPromise(taken) ? await taken : taken
+      const acknowledgement = acknowledged[outcome]
+      if (outcome === 'accepted' || outcome === 'handled') conflicts.accepted(event, body)
+      else if (outcome === 'duplicate') conflicts.duplicate(event).catch(notCompared)
       reporter.delivery(acknowledgement, startedAt, event, undefined, span)
       return acknowledgement
     } catch (thrown) {
@@ -140,6 +145,8 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     reporter.delivery(acknowledgement, startedAt, event, error, span)
     return acknowledgement
   }
+
+  const notCompared = (err: unknown) => logger.debug({ err }, 'a duplicate could not be compared')
 
   const notKept = (err: unknown) => logger.error({ err }, 'the inbox could not keep an unreadable delivery')
 

@@ -6,7 +6,7 @@ import { captureContext } from '../internal/async-context.ts'
 import { guarded } from '../internal/guarded.ts'
 import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
-import type { DeliveryReport, Hooks } from './hooks.ts'
+import type { ConflictReport, DeliveryReport, Hooks } from './hooks.ts'
 import { RejectionLog, reasonOf } from './rejection-log.ts'
 import type { DeliverySpan, Telemetry } from './telemetry.ts'
 
@@ -33,7 +33,7 @@ const runLevels: Record<RunReport['outcome'], LogLevel> = {
 /** The hooks of a user, or the observer of an inbox, which also counts the handlers that fail. */
 type Observer = Hooks & Pick<ActivityObserver, 'failed'>
 
-const hookNames = ['delivery', 'handling', 'attempt'] as const satisfies (keyof Hooks)[]
+const hookNames = ['delivery', 'handling', 'attempt', 'conflict'] as const satisfies (keyof Hooks)[]
 const observerNames = [...hookNames, 'failed'] as const satisfies (keyof Observer)[]
 
 /** Reports to the hooks and the logger. An error of either never reaches the caller. */
@@ -45,6 +45,7 @@ export interface Reporter extends RunReporter {
     error?: Error,
     span?: DeliverySpan,
   ): void
+  conflict(report: ConflictReport): void
   /** Adds a user's hooks to those that get reports. Returns a function that removes them. */
   observe(hooks: Hooks): () => void
   /** Adds the observer of an inbox. */
@@ -54,7 +55,13 @@ export interface Reporter extends RunReporter {
 /** Makes a reporter. A report that neither a hook nor the logger's level asks for is not built. */
 export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Telemetry): Reporter {
   /** The hooks that get each kind of report. */
-  const listening: Record<keyof Observer, Observer[]> = { delivery: [], handling: [], attempt: [], failed: [] }
+  const listening: Record<keyof Observer, Observer[]> = {
+    delivery: [],
+    handling: [],
+    attempt: [],
+    conflict: [],
+    failed: [],
+  }
 
   const threw = (what: string, error: unknown): void => logger.error({ err: error }, `${what} threw`)
 
@@ -67,7 +74,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
   const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
     logger[level](err === undefined ? details : { ...details, err }, message)
 
-  const tell = (kind: keyof Hooks, report: DeliveryReport | RunReport | AttemptReport): void => {
+  const tell = (kind: keyof Hooks, report: DeliveryReport | RunReport | AttemptReport | ConflictReport): void => {
     for (const each of listening[kind])
       guardedCall(`the ${kind} hook`, () => inContext(() => each[kind]?.(report as never)))
   }
@@ -118,6 +125,10 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     },
     attempt(outcome, accepted, attempt) {
       if (listening.attempt.length > 0) tell('attempt', attemptReport(outcome, accepted, attempt))
+    },
+    conflict(report) {
+      tell('conflict', report)
+      logger.warn({ ...report }, 'a duplicate has another payload than the delivery that was accepted with its key')
     },
   }
   reporter.observe(hooks)

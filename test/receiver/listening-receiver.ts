@@ -1,6 +1,7 @@
 import {
   type AcceptedEvent,
   type AttemptReport,
+  type ConflictReport,
   createReceiver,
   type DeliveryReport,
   type Inbox,
@@ -42,10 +43,12 @@ export function listening() {
   const deliveries: DeliveryReport[] = []
   const handlings: RunReport[] = []
   const attempts: AttemptReport[] = []
+  const conflicts: ConflictReport[] = []
   const hooks = {
     delivery: (report: DeliveryReport) => void deliveries.push(report),
     handling: (report: RunReport) => void handlings.push(report),
     attempt: (report: AttemptReport) => void attempts.push(report),
+    conflict: (report: ConflictReport) => void conflicts.push(report),
   }
-  return { lines, deliveries, handlings, attempts, options: { logger, hooks } }
+  return { lines, deliveries, handlings, attempts, conflicts, options: { logger, hooks } }
 }

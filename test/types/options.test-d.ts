@@ -3,6 +3,7 @@ import {
   type Acknowledgement,
   anyOf,
   basicAuth,
+  type ConflictReport,
   createReceiver,
   type EncodingFinishedEvent,
   type ErrorHandler,
@@ -45,6 +46,20 @@ describe('createReceiver', () => {
         'partial.finished': async ({ quality }, { signal }) => {
           expectTypeOf(quality).toEqualTypeOf<string | undefined>()
           expectTypeOf(signal).toEqualTypeOf<AbortSignal>()
+        },
+      },
+    })
+  })
+
+  test('tells a hook of a conflict by the names of fields', () => {
+    createReceiver({
+      verify,
+      hooks: {
+        conflict: (report) => {
+          expectTypeOf(report).toEqualTypeOf<ConflictReport>()
+          expectTypeOf(report.fields).toEqualTypeOf<readonly string[]>()
+          // @ts-expect-error the report has no values
+          report.payload
         },
       },
     })

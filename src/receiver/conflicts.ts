@@ -1,0 +1,72 @@
+import { LRUCache } from 'lru-cache'
+import type { ParsedBody } from '../delivery.ts'
+import type { MediaEvent } from '../events/catalogue.ts'
+import { isObject, type JsonObject } from '../events/json.ts'
+import type { Inbox } from '../inbox/inbox.ts'
+import type { ConflictReport } from './hooks.ts'
+
+/** Events in memory, and the largest body of one (bytes). */
+const maxEvents = 1_000
+const maxBytes = 4_096
+
+/** Finds duplicates whose payload differs from the accepted one. Reports each key once. */
+export class Conflicts {
+  readonly #inbox: Inbox
+  readonly #report: (report: ConflictReport) => void
+  /** The newest accepted events. Empty: nothing to compare with, or reported. */
+  readonly #accepted = new LRUCache<string, { readonly event?: MediaEvent | undefined }>({ max: maxEvents })
+  #isReading = false
+
+  constructor(inbox: Inbox, report: (report: ConflictReport) => void) {
+    this.#inbox = inbox
+    this.#report = report
+  }
+
+  accepted(event: MediaEvent, body: Uint8Array | ParsedBody): void {
+    const isLarge = ArrayBuffer.isView(body) && body.byteLength > maxBytes
+    if (!isLarge) this.#accepted.set(event.key, { event })
+  }
+
+  /** Compares a duplicate with the event that was accepted. */
+  async duplicate(event: MediaEvent): Promise<void> {
+    const { key, type, mediaId } = event
+    const { event: first = event } = this.#accepted.get(key) ?? (await this.#stored(key))
+    const fields = differing(fieldsOf(first), fieldsOf(event))
+    if (fields.length === 0) return
+    this.#accepted.set(key, {})
+    this.#report({ key, type, mediaId, fields })
+  }
+
+  /** Reads an event from the inbox, one at a time. */
+  async #stored(key: string): Promise<{ readonly event?: MediaEvent | undefined }> {
+    if (this.#isReading) return {}
+    this.#isReading = true
+    try {
+      const event = (await this.#inbox.events?.get(key))?.event
+      // A look-up has no payload of the sender.
+      const stored = this.#accepted.get(key) ?? (event?.source === 'delivery' ? { event } : {})
+      this.#accepted.set(key, stored)
+      return stored
+    } finally {
+      this.#isReading = false
+    }
+  }
+}
+
+/** The compared fields, those of an envelope's `data` included. A repeated delivery may have a time of its own. */
+function fieldsOf({ format, payload }: MediaEvent): JsonObject {
+  const data = format === 'envelope' && { ...(payload['data'] as JsonObject), data: undefined }
+  return { ...payload, ...data, emitted_at: undefined, emittedAt: undefined }
+}
+
+const differing = (first: JsonObject, second: JsonObject): string[] =>
+  Object.keys({ ...first, ...second }).filter((name) => !isEqual(given(first[name]), given(second[name])))
+
+/** Null and the empty string count as absent, as they do in an event. */
+const given = (value: unknown): unknown => (value === null || value === '' ? undefined : value)
+
+const isEqual = (first: unknown, second: unknown): boolean =>
+  isObject(first) && isObject(second)
+    ? Array.isArray(first) === Array.isArray(second) &&
+      Object.keys({ ...first, ...second }).every((name) => isEqual(first[name], second[name]))
+    : first === second
