@@ -25,6 +25,7 @@ export interface Instruments {
   readonly acknowledgements: Histogram
   readonly runs: Histogram
   readonly attempts: Counter
+  readonly conflicts: Counter
   readonly events: Histogram
   readonly steps: Histogram
   readonly states: ObservableGauge
@@ -46,6 +47,10 @@ export const createInstruments = (meter: Meter): Instruments => ({
   attempts: meter.createCounter('media_webhooks.attempts', {
     unit: '{attempt}',
     description: 'Attempts at an event. In each attempt, every handler that has not succeeded runs once.',
+  }),
+  conflicts: meter.createCounter('media_webhooks.conflicts', {
+    unit: '{event}',
+    description: 'Event keys with a duplicate whose payload differs from the accepted one.',
   }),
   events: meter.createHistogram(
     'media_webhooks.event.duration',

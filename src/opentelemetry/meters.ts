@@ -1,7 +1,7 @@
 import { type Attributes, createNoopMeter, type MeterProvider, metrics } from '@opentelemetry/api'
 import type { AttemptReport, RunReport } from '../handlers/reports.ts'
 import type { Inbox } from '../inbox/inbox.ts'
-import type { DeliveryReport } from '../receiver/hooks.ts'
+import type { ConflictReport, DeliveryReport } from '../receiver/hooks.ts'
 import { destinationOf, limitedErrorTypes, scope, system } from './attributes.ts'
 import { observeInbox } from './gauges.ts'
 import { createInstruments, type Instruments } from './instruments.ts'
@@ -108,16 +108,21 @@ export class Meters {
     const instruments = this.#current()
     if (instruments === undefined) return
     const destination = destinationOf(type)
-    const ofType = this.#sets.of(`type ${destination}`, () => ({
-      ...this.#own,
-      'messaging.destination.name': destination,
-    }))
+    const ofType = this.#ofType(destination)
     const ofAttempt = this.#sets.of(`attempt ${destination} ${outcome}`, () => ({
       ...ofType,
       'media_webhooks.outcome': outcome,
     }))
     instruments.attempts.add(1, ofAttempt)
     if (outcome === 'handled') instruments.events.record(sinceReceivedMs / 1_000, ofType)
+  }
+
+  conflict({ type }: ConflictReport): void {
+    this.#current()?.conflicts.add(1, this.#ofType(destinationOf(type)))
+  }
+
+  #ofType(destination: string): Attributes {
+    return this.#sets.of(`type ${destination}`, () => ({ ...this.#own, 'messaging.destination.name': destination }))
   }
 
   measured(step: string, durationMs: number, thrown: unknown): void {

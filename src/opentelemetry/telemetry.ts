@@ -61,6 +61,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
     delivery: (report) => meters.delivery(report),
     handling: (report) => meters.handling(report),
     attempt: (report) => meters.attempt(report),
+    conflict: (report) => meters.conflict(report),
     measured: (step, durationMs, error) => meters.measured(step, durationMs, error),
   }
 }

@@ -40,6 +40,7 @@ async function exportEverything() {
   await deliver(receiver, samplePayload('encoding.finished'), { sign })
   await deliver(receiver, samplePayload('encoding.failed'), { sign })
   await deliver(receiver, samplePayload('encoding.failed'))
+  telemetry.conflict?.({ key: 'one', type: 'encoding.finished', mediaId: 'media', fields: ['title'] })
   telemetry.measured('claim', 5, new Error('no connection'))
   await exported('process', 2)
   await exported('receive', 3)

@@ -127,6 +127,16 @@ test('the kinds of errors are limited', async () => {
   expect(types).toContain('_OTHER')
 })
 
+test('keys with two payloads are counted by type', async () => {
+  const { receiver, ofReceiver } = namedReceiver()
+  receiver.on('encoding.finished', () => {})
+  const payload = samplePayload('encoding.finished')
+  for (const title of ['one', 'other', 'third'])
+    await (await deliver(receiver, { ...payload, title }, { sign })).handled
+  await exportMetrics()
+  expect(ofReceiver('media_webhooks.conflicts')).toEqual([[finished, 1]])
+})
+
 test('the steps of the storage are measured', async () => {
   const { receiver, ofReceiver } = namedReceiver()
   receiver.on('encoding.finished', () => {})
