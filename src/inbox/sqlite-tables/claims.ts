@@ -256,7 +256,7 @@ export class SqliteClaims {
     }
     if (!withSuspect) return found
     const suspects = this.#sql.suspects.all() as { id: number; media: number }[]
-    const next = suspects.find(({ id, media }) => !holds.has(id) && left.get(media) === id)
+    const next = suspects.find(({ id, media }) => left.get(media) === id)
     return next === undefined ? found : [...found, next.id]
   }
 

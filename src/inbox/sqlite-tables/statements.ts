@@ -56,7 +56,7 @@ export const prepareClaims = (database: SqliteDatabase) => ({
   ),
   suspects: database.prepare(
     `SELECT id, media FROM inbox_event e JOIN inbox_key k USING (id)
-     WHERE crashes > 0 AND due_at IS NULL ORDER BY crashes, id`,
+     WHERE crashes > 0 ORDER BY crashes, id`,
   ),
   ids: database.prepare('SELECT id FROM inbox_event WHERE id > ? ORDER BY id LIMIT ?'),
   retries: database.prepare('SELECT count(*) AS retrying, min(due_at) AS next FROM inbox_event WHERE due_at > ?'),
