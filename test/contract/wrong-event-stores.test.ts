@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { InboxHost } from '../../src/inbox/inbox.ts'
 import type { EventStore } from '../../src/inbox/sql/store.ts'
+import { sleep } from '../../src/internal/timers.ts'
 import { type EventStoreSubject, eventStoreContract } from '../../src/testing/contract/event-store.ts'
 import type { Runner } from '../../src/testing/contract/runner.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
@@ -51,6 +52,11 @@ const wrongStores: Fault[] = [
     'claims events in the order of acceptance, each once',
   ],
   [
+    'hands out all that is due',
+    (store) => ({ claim: (ask) => store.claim(() => ({ ...ask(), limit: 100 })) }),
+    'claims no more events than it is asked for, and no more due retries',
+  ],
+  [
     'hands out the newest events first',
     (store) => ({
       async claim(ask) {
@@ -59,6 +65,24 @@ const wrongStores: Fault[] = [
       },
     }),
     'claims what an earlier process has left, in the order of acceptance',
+  ],
+  [
+    'stores what is overdue behind the next event',
+    (store) => {
+      let isDue = false
+      return {
+        async acceptDue() {
+          isDue = true
+          return 0
+        },
+        async accept(event) {
+          const isNew = await store.accept(event)
+          if (isDue) await store.acceptDue()
+          return isNew
+        },
+      }
+    },
+    'claims what is overdue before what was accepted after it',
   ],
   ['keeps every claim', () => ({ async keepOnly() {} }), 'gives up every claim but those that are kept'],
   [
@@ -88,6 +112,11 @@ const wrongStores: Fault[] = [
     'counts no attempt',
     (store) => ({ settle: (end) => store.settle(end.kind === 'retry' ? { ...end, counts: 0 } : end) }),
     'claims a retry when it is due, and not earlier',
+  ],
+  [
+    'counts every attempt',
+    (store) => ({ settle: (end) => store.settle(end.kind === 'retry' ? { ...end, counts: 1 } : end) }),
+    'counts no attempt that a retry leaves out',
   ],
   [
     'forgets why an attempt has failed',
@@ -138,6 +167,21 @@ const wrongStores: Fault[] = [
     'hands out any number of suspects',
     (store) => ({ claim: (ask) => store.claim(() => ({ ...ask(), withSuspect: true })) }),
     'hands out one suspect at a time, and healthy events beside it',
+  ],
+  [
+    'hands out any number of suspects that it found',
+    (store) => ({ claim: (ask) => store.claim(() => ({ ...ask(), withSuspect: true })) }),
+    'hands out one suspect at a time after a process that has ended in order',
+  ],
+  [
+    'counts each crash twice',
+    (store) => ({
+      async claim(ask) {
+        const claimed = await store.claim(ask)
+        return claimed && { ...claimed, events: claimed.events.map((each) => ({ ...each, crashes: 2 * each.crashes })) }
+      },
+    }),
+    'counts each crash once, although the next process ends in order',
   ],
   [
     'makes no event healthy',
@@ -210,6 +254,16 @@ const wrongShared: Fault[] = [
     'records what a process says whose events were taken over',
     (store) => ({ settle: async (end) => (await store.settle(end)) || true }),
     'records nothing of a process whose events were taken over',
+  ],
+  [
+    'records progress late',
+    (store) => ({
+      async settle(end) {
+        if (end.kind === 'progress') await sleep(100)
+        return store.settle(end)
+      },
+    }),
+    'records progress before the end that follows it at once',
   ],
   [
     'takes no events over',

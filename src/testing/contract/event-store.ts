@@ -169,6 +169,7 @@ export function eventStoreContract(
   }
   acceptingChecks(check)
   orderChecks(check)
+  overdueChecks(check)
   settlingChecks(check)
   crashChecks(check)
   transactionChecks(check)
@@ -206,6 +207,17 @@ function acceptingChecks(check: Declare): void {
     for (const key of keys) await process.accept(key, `media ${key.length}`)
     expect(await process.claimed(30)).toEqual(keys)
     expect(await process.claim()).toEqual([])
+  })
+
+  check('claims no more events than it is asked for, and no more due retries', async ({ next, expect }) => {
+    const process = await next()
+    const keys = ['a', 'b', 'c', 'd']
+    for (const key of keys) await process.accept(key)
+    expect(await process.claimed(1, { limit: 1 })).toEqual(['a'])
+    await process.claimed(3)
+    for (const key of keys) await process.settle(key, retry)
+    const again = await process.claimed(1, { limit: 2 })
+    expect(again.length <= 2).toBe(true)
   })
 
   check('claims what an earlier process has left, in the order of acceptance', async ({ next, crash, expect }) => {
@@ -266,6 +278,21 @@ function acceptingChecks(check: Declare): void {
   })
 }
 
+function overdueChecks(check: Declare): void {
+  check('claims what is overdue before what was accepted after it', async ({ next, expect }) => {
+    const process = await next()
+    const overdue = { ...eventOf('overdue', 'media'), trace: undefined }
+    const begins = [{ rule: 'rule', dueAt: new Date(Date.now() - 1), overdue, owed: ['a'] }]
+    // A claim that has found no more, so that new events can be handed over.
+    expect(await process.claim()).toEqual([])
+    await process.accept('begin', 'media', { at: new Date(), begins, ends: [] })
+    expect(await process.claimed(1)).toEqual(['begin'])
+    await process.store.acceptDue()
+    await process.accept('later', 'media')
+    expect(await process.claimed(2)).toEqual(['overdue', 'later'])
+  })
+}
+
 function settlingChecks(check: Declare): void {
   check('remembers a handled event', async ({ next, crash, expect }) => {
     const process = await next()
@@ -312,12 +339,33 @@ function settlingChecks(check: Declare): void {
     expect([process.job('one').number, process.job('one').completed]).toEqual([1, ['b']])
   })
 
+  check('counts no attempt that a retry leaves out', async ({ next, expect }) => {
+    const process = await next()
+    await process.accept('one')
+    await process.claimed(1)
+    await process.settle('one', { ...retry, counts: 0 })
+    expect(await process.claimed(1)).toEqual(['one'])
+    expect(process.job('one').number).toBe(1)
+  })
+
   check('adds completed handlers to those that are recorded', async ({ next, expect }) => {
     const process = await next()
     await process.accept('one')
     await process.claimed(1)
     await process.settle('one', { kind: 'progress', completed: ['b'] })
     await process.settle('one', { ...retry, completed: ['c'] })
+    await process.claimed(1)
+    expect(process.job('one').completed.toSorted()).toEqual(['b', 'c'])
+  })
+
+  check('records progress before the end that follows it at once', async ({ next, expect }) => {
+    const process = await next()
+    await process.accept('one')
+    await process.claimed(1)
+    const job = process.job('one')
+    const progress = process.store.settle({ kind: 'progress', job, completed: ['b'] })
+    const end = process.settle('one', { ...retry, completed: ['c'] })
+    expect(await Promise.all([progress, end])).toEqual([true, true])
     await process.claimed(1)
     expect(process.job('one').completed.toSorted()).toEqual(['b', 'c'])
   })
@@ -408,6 +456,29 @@ function crashChecks(check: Declare): void {
     const suspects = claimed.filter((key) => process.job(key).isSuspect)
     expect([suspects.length, claimed.includes('healthy')]).toEqual([1, true])
     expect((await process.claim({ withSuspect: false })).filter((key) => process.job(key).isSuspect)).toEqual([])
+  })
+
+  const afterCrashes = async ({ next, crash }: StoreCheck, ...keys: readonly string[]) => {
+    let process = await crash(await withHeld(await next(), ...keys))
+    await process.claimed(1)
+    process = await crash(process)
+    await process.store.end()
+    await process.store.close()
+    return next()
+  }
+
+  check('counts each crash once, although the next process ends in order', async (subject) => {
+    const later = await afterCrashes(subject, 'one')
+    await later.claimed(1)
+    subject.expect(later.job('one').crashes).toBe(2)
+  })
+
+  check('hands out one suspect at a time after a process that has ended in order', async (subject) => {
+    const { expect } = subject
+    const later = await afterCrashes(subject, 'one', 'two')
+    const claimed = await later.claimed(1)
+    expect(claimed.filter((key) => later.job(key).isSuspect).length).toBe(1)
+    expect((await later.claim({ withSuspect: false })).filter((key) => later.job(key).isSuspect)).toEqual([])
   })
 
   check('hands out nothing from behind a suspect in its media item', async ({ next, crash, expect }) => {
