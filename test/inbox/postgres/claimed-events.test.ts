@@ -16,6 +16,13 @@ interface StoredEvent {
   readonly awaits?: readonly string[]
 }
 
+interface ProcessOptions {
+  readonly suspects?: number
+  readonly handlers?: readonly string[]
+  /** The types of its handlers. Absent if they have all. */
+  readonly types?: readonly string[]
+}
+
 const hourMs = 3_600_000
 
 describe.skipIf(!findPostgres())('the claims of several processes', () => {
@@ -38,9 +45,9 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
   }
 
   /** Begins a process. It remembers which events it has claimed, and says so with each claim. */
-  async function process({ suspects = 2, handlers = ['handler'] } = {}) {
+  async function process({ suspects = 2, handlers = ['handler'], ...types }: ProcessOptions = {}) {
     const database = postgres.database()
-    const names = handlers.map((name) => ({ name }))
+    const names = handlers.map((name) => ({ name, ...types }))
     const lease = new Lease(database, hourMs, suspects, () => names)
     await lease.register({ longRunning: () => undefined, cutOff() {} })
     onTestFinished(() => lease.release().catch(() => {}))
@@ -200,6 +207,21 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
       await postgres.query("UPDATE $schema.event SET received_at = now() - interval '2 h'")
       expect(await claim()).toEqual([theirs])
     })
+  })
+
+  test('pass no handler that another process has, and those that were removed until one has them again', async () => {
+    const removed = async () => {
+      const rows = await postgres.query<{ name: string }>('SELECT name FROM $schema.removed_handler')
+      return rows.map(({ name }) => name)
+    }
+    const [one, typed, other] = [await process(), await process({ types: ['encoding.finished'] }), await process()]
+    await one.lease.release()
+    await other.lease.release()
+    expect(await removed()).toEqual([])
+    await typed.lease.release()
+    expect(await removed()).toEqual(['"handler"'])
+    await process()
+    expect(await removed()).toEqual([])
   })
 
   describe('of suspects', () => {

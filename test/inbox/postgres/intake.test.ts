@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AcceptedEvent } from '../../../src/inbox/inbox.ts'
 import type { Database } from '../../../src/inbox/postgres/database.ts'
 import { Intake } from '../../../src/inbox/postgres/intake.ts'
+import { hashKey } from '../../../src/inbox/postgres/keys.ts'
 import type { NewEvent } from '../../../src/inbox/sql/store.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
@@ -32,6 +33,29 @@ test('an event whose first answer was lost is looked for, though it is known the
   const intake = new Intake(answering(cutOff, []), 2_000, stored)
   expect(await intake.add(newEvent(eventOf('one')))).toBe(false)
   expect(stored).toHaveBeenCalledOnce()
+})
+
+test('an event whose statement failed comes before those that wait', async () => {
+  let reject = (_: Error) => {}
+  let resolve = (_: { hash: string }[]) => {}
+  const first = new Promise<never>((_, end) => (reject = end))
+  const second = new Promise<{ hash: string }[]>((end) => (resolve = end))
+  const statements: string[][] = []
+  const query = async (_: string, [hashes = []]: string[][]) => {
+    statements.push(hashes)
+    return statements.length === 1 ? first : statements.length === 2 ? second : hashes.map((hash) => ({ hash }))
+  }
+  const intake = new Intake(Object.assign(answering(), { accepting: { query } }), 60_000, () => {})
+  const added: Promise<boolean>[] = []
+  for (const key of ['failed', 'running', 'waiting']) {
+    added.push(intake.add(newEvent(eventOf(key))))
+    await new Promise((next) => setTimeout(next, 5))
+  }
+  reject(cutOff)
+  await expect.poll(() => statements.length).toBe(3)
+  resolve([])
+  expect(await Promise.all(added)).toEqual([true, false, true])
+  expect(statements[2]).toEqual([hashKey('failed'), hashKey('waiting')])
 })
 
 test('an event that was known immediately is not searched for', async () => {

@@ -1,67 +1,72 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import type { InboxHost } from '../../../src/inbox/inbox.ts'
-import type { ClaimedEvent } from '../../../src/inbox/sql/event.ts'
-import type { Claimed, EventStore, StoreListener } from '../../../src/inbox/sql/store.ts'
+import type { Claimed, EventStore } from '../../../src/inbox/sql/store.ts'
 import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
 import { SqlWorker } from '../../../src/inbox/sql/worker.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { recordingLogger } from '../../support/recording-logger.ts'
 
-const claimedEvent = (key: string, id: number): ClaimedEvent => ({
-  id,
-  releases: 0,
-  accepted: eventOf(key, 'media'),
-  attempts: 0,
-  completed: [],
-  crashes: 0,
-  size: 1_000,
-})
-
-test('an event that is handed over during a claim runs behind the claimed ones of its media item', async () => {
-  const handled: string[] = []
-  const host: InboxHost = {
-    async handle({ event }) {
-      handled.push(event.key)
-      return { status: 'done' }
-    },
-    handlersOf: () => ['a'],
-    handlers: () => [],
-    parse: () => {
-      throw new Error('nothing is unreadable here')
-    },
-    logger: { debug() {}, info() {}, warn() {}, error() {} },
-    observe() {},
-  }
-  const empty = { events: [], hasMore: false, nextInMs: Number.POSITIVE_INFINITY }
-  let answer: ((claimed: Claimed) => void) | undefined
-  let listener: StoreListener | undefined
+/** Starts a worker over a store that answers claims with the results of a function. */
+async function workerOver(claim: () => Promise<Claimed | undefined>) {
+  const { logger, lines } = recordingLogger()
   const store = {
     holds: true,
-    claimSize: 16,
-    readAhead: 100,
-    maxUnrecorded: 64,
+    claimSize: 4,
+    readAhead: 4,
+    maxUnrecorded: 4,
     pollMs: 60_000,
-    isTransient: () => false,
+    isTransient: () => true,
     look() {},
-    async begin(begun: StoreListener) {
-      listener = begun
-    },
-    async claim() {
-      if (answer !== undefined) return empty
-      return new Promise<Claimed>((resolve) => {
-        answer = resolve
-      })
-    },
-    settle: async () => true,
-    end: async () => {},
-  } satisfies Partial<EventStore> as unknown as EventStore
-  const worker = new SqlWorker({ store, host, concurrency: 4 })
-  onTestFinished(() => worker.stopStarting())
+    claim: vi.fn(claim),
+    keepOnly: vi.fn(async () => {}),
+    async begin() {},
+    async end() {},
+  }
+  const host = { logger, handle: async () => ({ status: 'done' }), handlersOf: () => [] } as unknown as InboxHost
+  const worker = new SqlWorker({ store: store as unknown as EventStore, host, concurrency: 2 })
   await worker.start({ heard() {}, lost() {} }, {} as SqlTables)
-  await expect.poll(() => answer).toBeDefined()
-  listener?.handOver(claimedEvent('two', 2))
-  expect(worker.jobs.get('two')).toBeDefined()
-  answer?.({ ...empty, events: [claimedEvent('one', 1)] })
-  await expect.poll(() => handled).toEqual(['one', 'two'])
-  listener?.handOver(claimedEvent('three', 3))
-  await expect.poll(() => handled).toEqual(['one', 'two', 'three'])
+  return { worker, store, lines }
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+const nothing: Claimed = { events: [], hasMore: false, nextInMs: Number.POSITIVE_INFINITY }
+
+test('claims nothing more once the lease is over', async () => {
+  const { worker, store } = await workerOver(async () => {
+    await turn()
+    store.holds = false
+    return undefined
+  })
+  for (let turns = 0; turns < 20; turns++) await turn()
+  expect(store.claim).toHaveBeenCalledTimes(1)
+  worker.stopStarting()
+})
+
+test('gives up what a claim may have claimed whose answer was lost, before the next claim', async () => {
+  const answers = [() => Promise.resolve(undefined), () => Promise.reject(new Error('cut off'))]
+  const { worker, store } = await workerOver(async () => {
+    await turn()
+    return (answers.shift() ?? (async () => nothing))()
+  })
+  await expect.poll(() => store.claim.mock.calls.length).toBe(3)
+  expect(store.keepOnly).toHaveBeenCalledTimes(2)
+  worker.stopStarting()
+})
+
+test('logs the third failure in a row that passes, and none before', async () => {
+  let failures = 2
+  const { worker, store, lines } = await workerOver(async () => {
+    if (failures-- > 0) throw new Error('cut off')
+    return nothing
+  })
+  await expect.poll(() => store.claim.mock.calls.length).toBe(3)
+  expect(lines).toEqual([])
+  failures = 2
+  worker.wake()
+  await expect.poll(() => store.claim.mock.calls.length).toBe(6)
+  expect(lines).toEqual([])
+  failures = 4
+  worker.wake()
+  await expect.poll(() => store.claim.mock.calls.length).toBe(11)
+  expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('tries again') }])
+  worker.stopStarting()
 })
