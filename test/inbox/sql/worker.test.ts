@@ -14,6 +14,8 @@ async function workerOver(claim: () => Promise<Claimed | undefined>) {
     readAhead: 4,
     maxUnrecorded: 4,
     pollMs: 60_000,
+    isQuiet: false,
+    isNotified: true,
     isTransient: () => true,
     look() {},
     claim: vi.fn(claim),
@@ -38,6 +40,22 @@ test('claims nothing more once the lease is over', async () => {
   })
   for (let turns = 0; turns < 20; turns++) await turn()
   expect(store.claim).toHaveBeenCalledTimes(1)
+  worker.stopStarting()
+})
+
+test('is quiet only while it claims, and hears of the next event', async () => {
+  const { worker, store } = await workerOver(async () => nothing)
+  const isQuiet = () => worker.isQuiet
+  expect(isQuiet()).toBe(false)
+  store.isQuiet = true
+  expect(isQuiet()).toBe(true)
+  store.isNotified = false
+  expect(isQuiet()).toBe(false)
+  store.isNotified = true
+  worker.obey([{ since: new Date() }])
+  expect(isQuiet()).toBe(false)
+  worker.obey([])
+  expect(isQuiet()).toBe(true)
   worker.stopStarting()
 })
 

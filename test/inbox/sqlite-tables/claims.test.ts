@@ -145,6 +145,17 @@ describe('claims', () => {
     expect(await claim()).toMatchObject({ ids: [], hasMore: false })
   })
 
+  test('that start over read as many events as there is memory for, and leave none out', async () => {
+    const { claims, claim, held } = await claiming([{}, {}, {}], { mostBytes: 100 })
+    for (const id of [1, 2, 3]) expect((await claim()).ids).toEqual([id])
+    // The answer to the claim of these was lost.
+    for (const id of [1, 2]) held.delete(id)
+    claims.startOver()
+    expect(await claim()).toMatchObject({ ids: [1], hasMore: true })
+    expect(await claim()).toMatchObject({ ids: [2] })
+    expect(await claim()).toMatchObject({ ids: [], hasMore: false })
+  })
+
   test('report an event that cannot be read once, and hand it out once it can', async () => {
     const { claims, claim, damage, errors, database } = await claiming([{}, {}, {}])
     const { event } = database.prepare('SELECT event FROM inbox_event WHERE id = 2').get() as { event: string }

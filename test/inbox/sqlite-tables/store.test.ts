@@ -80,6 +80,17 @@ test('an event whose commit failed takes no room', async () => {
   await expect(accept('too many')).rejects.toMatchObject({ code: 'overloaded' })
 })
 
+test('an unreadable delivery that is replaced by its event is due, whatever was accepted since', async () => {
+  const { store, tables, claim, accept } = await opened()
+  expect(await claim()).toEqual([])
+  tables.database
+    .prepare("INSERT INTO inbox_dead_letter (hash, dead_letter) VALUES (?, '{}')")
+    .run(tables.events.hashKey('unreadable'))
+  await store.replace('unreadable', { ...eventOf('replaced'), owed: [] })
+  await accept('later')
+  expect((await claim()).toSorted()).toEqual(['later', 'replaced'])
+})
+
 test('a process that has recovered leaves no row when it ends', async () => {
   const storage = storageInNode()
   const { events } = openStorage(storage)
