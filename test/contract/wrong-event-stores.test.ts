@@ -248,6 +248,8 @@ const wrongStores: Fault[] = [
   ],
 ]
 
+const opened = new Set<EventStore>()
+
 /** Faults that only a database has that several processes share. */
 const wrongShared: Fault[] = [
   [
@@ -274,6 +276,19 @@ const wrongShared: Fault[] = [
     'keeps its events when it ends',
     () => ({ async end() {} }),
     'gives its events to the next process when it ends in order, and no crash with them',
+  ],
+  [
+    'gives the events of all processes when one ends',
+    (store) => {
+      opened.add(store)
+      return {
+        async end() {
+          for (const each of opened) await each.keepOnly([])
+          await store.end()
+        },
+      }
+    },
+    'gives no events of another process when it ends in order',
   ],
   [
     'shares the events of a media item',

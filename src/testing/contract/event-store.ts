@@ -542,6 +542,19 @@ function crashChecks(check: Declare): void {
     expect(await later.claimed(1)).toEqual(['one'])
     expect(later.job('one').crashes).toBe(0)
   })
+
+  check(
+    'gives no events of another process when it ends in order',
+    async ({ next, expect }) => {
+      const other = await withHeld(await next(), 'kept')
+      const process = await withHeld(await next(), 'given')
+      await process.store.end()
+      const later = await next()
+      expect(await later.claimed(1)).toEqual(['given'])
+      expect(await other.settle('kept', { kind: 'handled', handlers: ['a'] })).toBe(true)
+    },
+    true,
+  )
 }
 
 async function withHeld(process: Process, ...keys: readonly string[]): Promise<Process> {
