@@ -224,6 +224,14 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
     expect(await removed()).toEqual([])
   })
 
+  test('know the handlers of processes whose lease is not over', async () => {
+    const [one, other] = [await process(), await process({ handlers: ['other'] })]
+    const names = async () => (await one.lease.readHandlers()).live.flat().map(({ name }) => name)
+    expect((await names()).toSorted()).toEqual(['handler', 'other'])
+    await expire(other.lease)
+    expect(await names()).toEqual(['handler'])
+  })
+
   describe('of suspects', () => {
     test('take one at a time, the one with the fewest crashes and of these the oldest', async () => {
       const [many, few, alsoFew] = await store(
