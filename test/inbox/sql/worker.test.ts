@@ -3,10 +3,11 @@ import type { InboxHost } from '../../../src/inbox/inbox.ts'
 import type { Claimed, EventStore } from '../../../src/inbox/sql/store.ts'
 import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
 import { SqlWorker } from '../../../src/inbox/sql/worker.ts'
+import { eventOf } from '../../support/inbox.ts'
 import { recordingLogger } from '../../support/recording-logger.ts'
 
 /** Starts a worker over a store that answers claims with the results of a function. */
-async function workerOver(claim: () => Promise<Claimed | undefined>) {
+async function workerOver(claim: () => Promise<Claimed | undefined>, handle: InboxHost['handle'] = async () => done) {
   const { logger, lines } = recordingLogger()
   const store = {
     holds: true,
@@ -20,15 +21,17 @@ async function workerOver(claim: () => Promise<Claimed | undefined>) {
     look() {},
     claim: vi.fn(claim),
     keepOnly: vi.fn(async () => {}),
+    settle: async () => true,
     async begin() {},
     async end() {},
   }
-  const host = { logger, handle: async () => ({ status: 'done' }), handlersOf: () => [] } as unknown as InboxHost
+  const host = { logger, handle, handlersOf: () => [] } as unknown as InboxHost
   const worker = new SqlWorker({ store: store as unknown as EventStore, host, concurrency: 2 })
   await worker.start({ heard() {}, lost() {} }, {} as SqlTables)
   return { worker, store, lines }
 }
 
+const done = { status: 'done' } as const
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 const nothing: Claimed = { events: [], hasMore: false, nextInMs: Number.POSITIVE_INFINITY }
 
@@ -56,6 +59,22 @@ test('is quiet only while it claims, and hears of the next event', async () => {
   expect(isQuiet()).toBe(false)
   worker.obey([])
   expect(isQuiet()).toBe(true)
+  worker.stopStarting()
+})
+
+test('claims again once a suspect has ended, since the next one waits for that', async () => {
+  let end = () => {}
+  const accepted = eventOf('suspect')
+  const suspect = { id: 1, releases: 0, accepted, attempts: 0, completed: [], crashes: 1, size: 1 }
+  const answers: Claimed[] = [{ ...nothing, events: [suspect] }]
+  const { worker, store } = await workerOver(
+    async () => answers.shift() ?? nothing,
+    () => new Promise((resolve) => (end = () => resolve(done))),
+  )
+  await expect.poll(() => store.claim.mock.calls.length).toBe(2)
+  await turn()
+  end()
+  await expect.poll(() => store.claim.mock.calls.length, { timeout: 5_000 }).toBe(3)
   worker.stopStarting()
 })
 
