@@ -55,6 +55,7 @@ export function durableObjectInbox<Sql extends ObjectSql = ObjectSql>(
     name: 'durableObjectInbox',
     expects: true,
     ordersStrictly: true,
+    limits: true,
     storage: 'handed-over',
     open: (host) => new WorkerInbox(host, { namespace, shards, timeoutMs }),
   })

@@ -78,6 +78,16 @@ export interface StoppableRun {
   expire(error: Error): void
 }
 
+/** What a parked attempt waits for: the limit of a handler. */
+export interface ParkedRun {
+  /** The handler's name. */
+  readonly handler: string
+  /** Called once the attempt has its place among the running ones again. */
+  resume(): void
+  /** Called when the attempt is aborted. `resume` may follow. */
+  abandon(): void
+}
+
 /** One attempt at an event: every handler that has not succeeded yet runs once. */
 export interface Attempt {
   /** 1 for the first attempt. */
@@ -112,6 +122,16 @@ export interface Attempt {
    * the inbox has no pauses.
    */
   readonly isPaused?: ((handler: string) => boolean) | undefined
+  /**
+   * Gives the attempt's place among the running ones to other events, because a handler is at its limit. The event waits
+   * again, and later events of its media item behind it. It ends the wait itself if the handler is paused, or the attempt
+   * aborted. Returns `false` if the inbox has no room for another: then the attempt leaves the handler out. Its
+   * result is `retry` without failures unless a handler fails, `counts` is `false`, and `delayMs` the time until its turn.
+   * Absent if attempts cannot wait.
+   */
+  readonly park?: ((run: ParkedRun) => boolean) | undefined
+  /** Calls `resume` of the parked run as soon as there is a place. A no-op if it is not parked. */
+  readonly unpark?: (() => void) | undefined
   /**
    * `true` if the event was accepted without a handler, for an expectation. A process without that rule has nothing to
    * do. Absent if the inbox does not know.
@@ -327,6 +347,8 @@ export interface InboxDefinition<out Additions = unknown> {
   readonly expects?: boolean | undefined
   /** `true` if the inbox can keep a strict order: see {@link InboxHost.order}. */
   readonly ordersStrictly?: boolean | undefined
+  /** `true` if attempts can wait for the limit of a handler, so that `concurrency` and `rate` of `on` work. */
+  readonly limits?: boolean | undefined
   /** `true` if the work of handlers continues between requests, even on Workers. */
   readonly outlivesRequests?: boolean
   /** Never set: it carries the type parameter. */

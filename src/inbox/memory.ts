@@ -82,6 +82,7 @@ export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
     // With a shared store, the event that ends an expectation may reach another process.
     expects: store === undefined || store.isLocal,
     ordersStrictly: store === undefined || store.isLocal,
+    limits: !requestsEndWork,
     storage: 'memory',
     localKeys: store === undefined || store.isLocal,
     open,

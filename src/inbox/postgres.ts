@@ -96,7 +96,14 @@ export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Tr
     listen,
   }
   const open = (host: InboxHost) => new SqlInbox(host, new PostgresStore(host, settings), settings)
-  return defineInbox({ name: 'postgresInbox', storage: 'database', expects: true, ordersStrictly: true, open })
+  return defineInbox({
+    name: 'postgresInbox',
+    storage: 'database',
+    expects: true,
+    ordersStrictly: true,
+    limits: true,
+    open,
+  })
 }
 
 const rules: Rules<PostgresInboxOptions> = {

@@ -77,6 +77,7 @@ export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
     name: 'sqliteInbox',
     expects: true,
     ordersStrictly: true,
+    limits: true,
     storage: 'file',
     open(host) {
       const { concurrency, ...rest } = limitsOf(limits)

@@ -26,7 +26,14 @@ const transactions = { write() {}, texts: () => [] }
 
 test('The suite of inboxes skips the tests of features that an inbox does not have, and says why', () => {
   const all = registered((runner) =>
-    inboxContract(inbox, runner, { transactions: true, reads: true, expects: true, pauses: true, strict: true }),
+    inboxContract(inbox, runner, {
+      transactions: true,
+      reads: true,
+      expects: true,
+      pauses: true,
+      strict: true,
+      limits: true,
+    }),
   )
   expect(all.run).toEqual(expect.arrayContaining([order, transaction]))
   expect(all.skipped).toEqual([])
@@ -44,6 +51,7 @@ test('The suite of inboxes skips the tests of features that an inbox does not ha
       expects: true,
       pauses: true,
       strict: true,
+      limits: true,
       keepsEvents: false,
     }),
   )

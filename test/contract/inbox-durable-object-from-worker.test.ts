@@ -31,4 +31,8 @@ function subject() {
   }
 }
 
-inboxContract(subject, { test, expect }, { transactions: true, reads: true, expects: true, pauses: true, strict: true })
+inboxContract(
+  subject,
+  { test, expect },
+  { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
+)

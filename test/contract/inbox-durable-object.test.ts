@@ -34,6 +34,6 @@ describe.skipIf(binary === undefined)('in a Durable Object', () => {
   inboxContract(
     never,
     { test: tell, expect },
-    { transactions: true, reads: true, expects: true, pauses: true, strict: true },
+    { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
   )
 })

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pgliteInbox } from '../../src/inbox/pglite.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 
-const features = { transactions: true, reads: true, expects: true, pauses: true, strict: true }
+const features = { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true }
 
 describe('pgliteInbox', () => {
   let db: PGlite

@@ -30,7 +30,7 @@ inboxContract(
     }
   },
   { test, expect },
-  { transactions: true, reads: true, expects: true, pauses: true, strict: true },
+  { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
 )
 
 describe.each(Object.entries(drivers))('with a database of %s', (_, open) => {
@@ -50,6 +50,6 @@ describe.each(Object.entries(drivers))('with a database of %s', (_, open) => {
       }
     },
     { test, expect },
-    { transactions: true, reads: true, expects: true, pauses: true, strict: true },
+    { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
   )
 })

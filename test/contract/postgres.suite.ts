@@ -5,7 +5,7 @@ import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { findPostgres } from '../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../support/postgres/postgres-server.ts'
 
-const features = { transactions: true, reads: true, expects: true, pauses: true, strict: true }
+const features = { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true }
 
 /**
  * Runs the contract over `postgresInbox` with some options.

@@ -91,6 +91,22 @@ const withAttempts =
     }
   }
 
+/** An inbox whose attempts wait wrongly for the limit of a handler. */
+const withParking = (wrong: (attempt: Attempt) => Partial<Attempt>): Wrong<InboxDefinition> =>
+  withAttempts({
+    attempt: (attempt) => ({
+      number: attempt.number,
+      completed: attempt.completed,
+      signal: attempt.signal,
+      get aborted() {
+        return attempt.aborted
+      },
+      park: (run) => attempt.park?.(run) === true,
+      unpark: () => attempt.unpark?.(),
+      ...wrong(attempt),
+    }),
+  })
+
 /** An inbox that changes the effects of events on expectations. */
 const withEffects =
   (change: (effects: Expectations) => Partial<Expectations>): Wrong<InboxDefinition> =>
@@ -414,20 +430,54 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
       ['mixes the events of a media item', 'keeps the order of many media items whose events fail'],
     ] as const
   ).map(([fault, caughtBy]): [string, Wrong<InboxDefinition>, string, string] => [fault, loose, caughtBy, 'expected']),
+  [
+    'leaves their slots to attempts that wait for a limit',
+    withParking(() => ({ park: () => true })),
+    'makes attempts while any number of others wait for the limit of a handler',
+    'no attempt started within 30000 ms',
+  ],
+  [
+    'forgets attempts that wait for a limit',
+    withParking(() => ({ unpark() {} })),
+    'resumes an attempt in its turn, which goes on where it was',
+    'the condition did not hold within 30000 ms',
+  ],
+  [
+    'lets later events overtake one that waits for a limit',
+    withMedia(({ event }) => event.key),
+    'keeps later events of the media item waiting behind an attempt that waits',
+    'expected true to be false',
+  ],
+  [
+    'closes without a word to an attempt that waits for a limit',
+    withParking((attempt) => ({
+      park: ({ handler, resume }) => attempt.park?.({ handler, resume, abandon() {} }) === true,
+    })),
+    'ends the wait when it closes, and reports no running event',
+    'expected +0 to be 1',
+  ],
+  [
+    'makes an attempt again before its turn',
+    withAttempts({ result: (result) => (result.status === 'retry' ? { ...result, delayMs: 0 } : result) }),
+    'makes the attempt again when it is given back until its turn, and counts none',
+    'expected [ false, true ] to deeply equal [ true, true ]',
+  ],
 ]
 
 describe('the contract suite of inboxes', () => {
   test('passes a correct inbox', async () => {
     const right = subjectOf(() => ({}))
     expect(
-      await failuresOf((runner) => inboxContract(right, runner, { reads: true, expects: true, strict: true })),
+      await failuresOf((runner) =>
+        inboxContract(right, runner, { reads: true, expects: true, strict: true, limits: true }),
+      ),
     ).toEqual({})
   })
 
   test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
     expect(
       await failuresOf(
-        (runner) => inboxContract(subjectOf(wrong), runner, { reads: true, expects: true, strict: true }),
+        (runner) => inboxContract(subjectOf(wrong), runner, { reads: true, expects: true, strict: true, limits: true }),
         caughtBy,
       ),
     ).toEqual({

@@ -6,7 +6,7 @@ import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
 
-const features = { transactions: true, reads: true, expects: true, pauses: true, strict: true }
+const features = { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true }
 const transactions = { write() {}, texts: () => [] }
 
 const subjectOf = (wrong: Wrong<InboxDefinition>) => async () => {

@@ -197,7 +197,14 @@ describe('the contract suite of inboxes with transactions', () => {
     expect(
       await failuresOf(
         (runner) =>
-          inboxContract(right, runner, { transactions: true, reads: true, expects: true, pauses: true, strict: true }),
+          inboxContract(right, runner, {
+            transactions: true,
+            reads: true,
+            expects: true,
+            pauses: true,
+            strict: true,
+            limits: true,
+          }),
         name,
       ),
     ).toEqual({})
@@ -211,7 +218,8 @@ describe('the contract suite of inboxes with transactions', () => {
     const caughtBy = 'has transactions if and only if its subject says so'
     expect(
       await failuresOf(
-        (runner) => inboxContract(subject, runner, { reads: true, expects: true, pauses: true, strict: true }),
+        (runner) =>
+          inboxContract(subject, runner, { reads: true, expects: true, pauses: true, strict: true, limits: true }),
         caughtBy,
       ),
     ).toEqual({
@@ -229,6 +237,7 @@ describe('the contract suite of inboxes with transactions', () => {
             expects: true,
             pauses: true,
             strict: true,
+            limits: true,
           }),
         caughtBy,
       ),

@@ -115,6 +115,7 @@ function openInbox(
         outlivesRequests: true,
         expects: true,
         ordersStrictly: true,
+        limits: true,
         open,
       }),
     )

@@ -1,6 +1,6 @@
 import { longestWaitMs } from '../../internal/timers.ts'
 import type { AttemptResult, Handle, InboxHost } from '../inbox.ts'
-import type { Job, JobAttempt, JobEnd } from './job.ts'
+import type { Job, JobAttempt, JobEnd, Parking } from './job.ts'
 import type { Jobs } from './jobs.ts'
 import { Lanes } from './lanes.ts'
 import type { RetryResult, Settling } from './settling.ts'
@@ -16,6 +16,8 @@ export interface EngineOptions<EachJob extends Job> {
    * are out of its lane. Absent if only this process makes the next attempt: they wait in their lane. For a strict order.
    */
   readonly giveBack?: (job: EachJob, behind: readonly EachJob[]) => void
+  /** Returns false if the event of a job has to go back instead of waiting here for the limit of a handler. */
+  readonly mayPark?: (job: EachJob) => boolean
 }
 
 /**
@@ -23,26 +25,52 @@ export interface EngineOptions<EachJob extends Job> {
  * result of the attempt settles the job: it is completed, becomes a dead letter, or is retried. This process retries it
  * after a pause, or any process that claims it.
  */
-export class Engine<EachJob extends Job> {
+export class Engine<EachJob extends Job> implements Parking<EachJob> {
   readonly #handle: Handle
   readonly #jobs: Jobs<EachJob>
   readonly #settling: Settling<EachJob>
   readonly #isStrict: boolean
   readonly #giveBack: EngineOptions<EachJob>['giveBack']
+  readonly #mayPark: EngineOptions<EachJob>['mayPark']
   protected readonly lanes: Lanes<EachJob>
   #releaseRetries: (() => void) | undefined
 
-  constructor({ handle, jobs, settling, concurrency, order, giveBack }: EngineOptions<EachJob>) {
+  constructor({ handle, jobs, settling, concurrency, order, giveBack, mayPark }: EngineOptions<EachJob>) {
     this.#handle = handle
     this.#jobs = jobs
     this.#settling = settling
     this.#isStrict = order === 'strict'
     this.#giveBack = giveBack
+    this.#mayPark = mayPark
     this.lanes = new Lanes(concurrency, (job) => this.#start(job))
   }
 
   get running(): number {
     return this.lanes.running
+  }
+
+  /** Number of jobs that wait for the limit of a handler. */
+  get parked(): number {
+    return this.lanes.parked.size
+  }
+
+  park(job: EachJob): boolean {
+    if (this.#mayPark?.(job) === false) return false
+    job.state = 'waiting'
+    this.lanes.park(job)
+    return true
+  }
+
+  unpark(job: EachJob): void {
+    this.lanes.unpark(job)
+  }
+
+  #resume(job: EachJob, attempt: JobAttempt): void {
+    const { parked } = attempt
+    job.state = 'running'
+    job.since = Date.now()
+    attempt.parked = undefined
+    parked?.resume()
   }
 
   add(job: EachJob): void {
@@ -83,6 +111,7 @@ export class Engine<EachJob extends Job> {
   }
 
   #start(job: EachJob): void {
+    if (job.attempt?.parked !== undefined) return this.#resume(job, job.attempt)
     if (job.hasEnded) return this.lanes.ended(job)
     job.state = 'running'
     job.since = Date.now()
@@ -104,6 +133,7 @@ export class Engine<EachJob extends Job> {
     // The inbox may have ended the job in the meantime.
     if (job.hasEnded) return this.lanes.ended(job)
     if (this.#settling.progress !== undefined) this.#recordProgress(attempt)
+    attempt.parking = this
     void this.#handle(job.accepted, attempt).then((result) => {
       if (job.attempt !== attempt) return
       // The job's lease has ended. The job keeps its place in the lane, and continues unless another process has it.

@@ -2,7 +2,7 @@ import { sizeOf } from '../../events/json.ts'
 import type { Claim } from '../../idempotency/store.ts'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { Timer } from '../../internal/timers.ts'
-import type { AcceptedEvent, Attempt, ImmediateResult } from '../inbox.ts'
+import type { AcceptedEvent, Attempt, ImmediateResult, ParkedRun } from '../inbox.ts'
 import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
 import type { LaneJob } from './lanes.ts'
 import { withFailure } from './stored.ts'
@@ -73,6 +73,11 @@ export class Job implements LaneJob {
     this.number = earlier.attempts + 1
     this.completed = earlier.completed
     this.failedAttempts = earlier.failedAttempts ?? []
+  }
+
+  /** True while its attempt waits for the limit of a handler. */
+  get isParked(): boolean {
+    return this.attempt?.parked !== undefined
   }
 
   /** Returns the transaction of a handler, or `undefined` if the inbox has no database. */
@@ -160,6 +165,14 @@ export class Job implements LaneJob {
   }
 }
 
+/** Gives the slots of attempts to others while they wait for a limit. */
+export interface Parking<EachJob extends Job> {
+  /** Returns false if there is no room for another. */
+  park(job: EachJob): boolean
+  /** Resumes the attempt of a parked job once a slot is free. */
+  unpark(job: EachJob): void
+}
+
 /** One attempt at a job: each handler that has not completed runs once. The next attempt is another object. */
 export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements Attempt {
   readonly job: EachJob
@@ -171,6 +184,8 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
   isElsewhere = false
   declare isPaused: Attempt['isPaused']
   declare uncounted: Attempt['uncounted']
+  declare parking: Parking<EachJob> | undefined
+  declare parked: ParkedRun | undefined
   /** The names of the owed handlers that no process has. */
   missing: readonly string[] = []
 
@@ -184,6 +199,22 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
   /** A process that was suspended may ask before the timer that aborts its attempts. */
   override get aborted(): boolean {
     return super.aborted || this.job.isOver
+  }
+
+  override abort(reason: Error): void {
+    super.abort(reason)
+    this.parked?.abandon()
+    this.unpark()
+  }
+
+  park(run: ParkedRun): boolean {
+    if (!this.parking?.park(this.job)) return false
+    this.parked = run
+    return true
+  }
+
+  unpark(): void {
+    if (this.parked !== undefined) this.parking?.unpark(this.job)
   }
 
   get failures(): Attempt['failures'] {

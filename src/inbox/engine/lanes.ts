@@ -29,6 +29,7 @@ export class Lanes<Job extends LaneJob> {
   #ready: Job[] = []
   #started = 0
   #running = 0
+  readonly #parked = new Set<Job>()
   #startsLeft = 0
   #scheduled = false
 
@@ -40,6 +41,11 @@ export class Lanes<Job extends LaneJob> {
 
   get running(): number {
     return this.#running
+  }
+
+  /** The started jobs without a slot. */
+  get parked(): ReadonlySet<Job> {
+    return this.#parked
   }
 
   /** Changes the number of jobs that run at a time. With 0, none starts. Call {@link schedule} after you have raised it. */
@@ -121,6 +127,20 @@ export class Lanes<Job extends LaneJob> {
     if (this.#started < this.#ready.length && this.#started < 1_024) return
     this.#ready = this.#ready.slice(this.#started)
     this.#started = 0
+  }
+
+  /** Gives the slot of a running job to the next one. Its lane waits on. */
+  park(job: Job): void {
+    this.#parked.add(job)
+    this.#running--
+    if (this.#started < this.#ready.length) this.schedule()
+  }
+
+  /** Starts a parked job again, after the next one: its turn has come already, but the slots are for the others too. */
+  unpark(job: Job): void {
+    if (!this.#parked.delete(job)) return
+    this.#ready.splice(this.#started + 1, 0, job)
+    this.schedule()
   }
 
   /** Ends the turn of a job, and starts the next one of its lane. */

@@ -59,6 +59,8 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
     this.#isPaused = this.#pausedHandlers.has(undefined)
     this.#startOrHold()
     if (!this.#isPaused) for (const attempt of this.#held.splice(0)) this.run(attempt)
+    // They have nothing to wait for.
+    for (const job of this.lanes.parked) if (this.#pausedHandlers.has(job.attempt?.parked?.handler)) this.unpark(job)
   }
 
   /** Aborts and ends jobs whose lease is over. */
@@ -96,7 +98,8 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
     if (this.#stragglers.delete(attempt.job)) this.#freed?.()
     if (result.status !== 'retry' || !isRelease(result)) return super.settle(attempt, result)
     const { job, isElsewhere } = attempt
-    super.settle(attempt, { ...result, delayMs: releaseForMs(job.accepted, isElsewhere, job.releases) })
+    const delayMs = result.delayMs || releaseForMs(job.accepted, isElsewhere, job.releases)
+    super.settle(attempt, { ...result, delayMs })
   }
 
   override stop(releaseRetries?: () => void): void {

@@ -43,6 +43,7 @@ export class PostgresStore implements EventStore {
   readonly replays = replays
   readonly replace: Parsing['replace']
   readonly readAhead = 500
+  readonly mostParked: number
   readonly maxUnrecorded = largestSize
   readonly isTransient = isUnreachable
   readonly pollMs: number
@@ -82,8 +83,9 @@ export class PostgresStore implements EventStore {
       this.#listener?.stored()
     }
     this.#intake = new Intake(database, timeoutMs, stored)
-    // 2 * concurrency: the events it may have been running.
-    this.#lease = new Lease(database, leaseMs, 2 * concurrency, host.handlers)
+    this.mostParked = concurrency
+    // The events it may have been running, twice as many as run at a time, and those before them that were parked.
+    this.#lease = new Lease(database, leaseMs, 2 * concurrency + this.mostParked, host.handlers)
     this.reading = postgresReading(database.tables, { listen, owner: () => this.#lease.id })
     this.#claims = new Claims(database, this.#lease, concurrency, ttlMs, host.order)
     this.#records = new Records(database, host.handlers, ttlMs)

@@ -146,6 +146,8 @@ export interface EventStore extends JobStore {
   readonly claimSize: number
   /** Maximum number of held events that wait. */
   readonly readAhead: number
+  /** Maximum number of held events that wait for the limit of a handler. Absent: half of `readAhead`, up to 1,000. */
+  readonly mostParked?: number
   /** Memory of held events beyond which no more are claimed (bytes, about). Absent if `readAhead` is limit enough. */
   readonly mostBytes?: number
   /** Maximum number of events with an unrecorded end. A crash repeats their handlers. */

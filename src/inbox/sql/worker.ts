@@ -1,8 +1,9 @@
+import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/catalogue.ts'
 import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
-import { longestWaitMs, nextTurn, type Timer, unref, within } from '../../internal/timers.ts'
+import { later, longestWaitMs, nextTurn, type Timer, unref, within } from '../../internal/timers.ts'
 import type { JobEnd } from '../engine/job.ts'
 import { logReleased, releaseUnrecorded } from '../engine/jobs.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
@@ -29,6 +30,9 @@ const maxOfMedia = 16
 
 /** Retrying events that are read in one turn of the event loop, at the start. */
 const retryingPerTurn = 200
+
+/** Maximum number of held events that wait for the limit of a handler, unless the store says less. */
+const maxParked = 1_000
 
 /** Delay after a failed claim (ms). */
 const retryMs = 100
@@ -86,6 +90,7 @@ export class SqlWorker {
       jobs: this.jobs,
       settling: this.#settling,
       concurrency,
+      mayPark: (job) => this.#mayPark(job),
       freed: () => this.wake(),
       maxUnrecorded: store.maxUnrecorded,
       order: host.order,
@@ -231,13 +236,25 @@ export class SqlWorker {
     this.#logger.warn({ err: error }, 'the inbox could not claim events, and tries again')
   }
 
+  /** False if an event whose handler is at its limit has to go back, so that those behind it in the storage can come. */
+  #mayPark(job: SqlJob): boolean {
+    const {
+      readAhead,
+      mostParked = Math.min(readAhead / 2, maxParked),
+      mostBytes = Number.POSITIVE_INFINITY,
+    } = this.#store
+    // Its slot is free without an end, and the next suspect need not wait for it.
+    if (this.#mayHaveMore || job.isSuspect) later(() => this.wake())
+    return this.#engine.parked < mostParked && this.jobs.bytes < mostBytes / 2
+  }
+
   /**
    * Number of events to claim. While a slot is free, the waiting events belong to the media items of running ones. Otherwise
    * nothing is claimed until most of the claimed events have begun, so that a claim is worth its statement.
    */
   #room(): number {
-    const { waiting } = this.jobs.counts()
-    const { running } = this.#engine
+    const { running, parked } = this.#engine
+    const waiting = this.jobs.counts().waiting - parked
     const { claimSize, readAhead, mostBytes = Number.POSITIVE_INFINITY } = this.#store
     if (this.jobs.bytes >= mostBytes) return 0
     if (running < this.#concurrency) return waiting < readAhead ? claimSize : 0
@@ -287,7 +304,7 @@ export class SqlWorker {
     this.#crowded = [...full, ...this.#engine.heldUpLanes(), ...this.#heldBack.keys()]
     return {
       limit: Math.max(this.#room(), 1),
-      withSuspect: ![...this.jobs].some(({ isSuspect }) => isSuspect),
+      withSuspect: ![...this.jobs].some(({ isSuspect, isParked }) => isSuspect && !isParked),
       crowded: this.#crowded,
       held: this.jobs.held(),
       heldBytes: this.jobs.bytes,
@@ -297,7 +314,10 @@ export class SqlWorker {
   /** Gives up the claimed events that have not started. Resolves with the time until the next look (ms). */
   async #giveBack(): Promise<number> {
     const waiting = [...this.jobs].filter(({ state }) => state === 'waiting')
-    for (const job of waiting) this.jobs.end(job, 'retried')
+    for (const job of waiting) {
+      job.stop(new WebhookError('lease_lost', 'the inbox was paused'))
+      this.jobs.end(job, 'retried')
+    }
     this.#isUnsure ||= waiting.length > 0
     await this.#becomeSure()
     return this.#store.pollMs

@@ -50,6 +50,11 @@ export interface InboxFeatures {
    * @defaultValue false
    */
   readonly strict?: boolean
+  /**
+   * `true` when attempts can wait for the limit of a handler.
+   * @defaultValue false
+   */
+  readonly limits?: boolean
 }
 
 /** The subject of each test of the suite: an open inbox. */

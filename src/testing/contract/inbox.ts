@@ -7,6 +7,7 @@ import { checkClosing } from './inbox-closing.ts'
 import { checkDeadLetters } from './inbox-dead-letters.ts'
 import { checkExpecting } from './inbox-expecting.ts'
 import { checkHandling } from './inbox-handling.ts'
+import { checkLimits } from './inbox-limits.ts'
 import { checkOpening } from './inbox-opening.ts'
 import { checkOrder } from './inbox-order.ts'
 import { checkPausing } from './inbox-pausing.ts'
@@ -47,8 +48,9 @@ export function inboxContract(
     expects = false,
     pauses = false,
     strict = false,
+    limits = false,
   } = features
-  const has = { ordered, keepsEvents, transactions: hasTransactions, reads, expects, pauses, strict }
+  const has = { ordered, keepsEvents, transactions: hasTransactions, reads, expects, pauses, strict, limits }
   const check: Check = (name, run, needs) => {
     if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
@@ -69,6 +71,8 @@ export function inboxContract(
           throw new Error('give the suite `{ pauses: true }` for an inbox that can be paused')
         if ((definition.ordersStrictly === true) !== strict)
           throw new Error('give the suite `{ strict: true }` for an inbox that can keep a strict order')
+        if ((definition.limits === true) !== limits)
+          throw new Error('give the suite `{ limits: true }` for an inbox whose attempts can wait for a limit')
         await run({ inbox, definition, ordered, transactions, calls, effects, observers, expect })
       } finally {
         calls.finishAll()
@@ -86,5 +90,6 @@ export function inboxContract(
   checkExpecting(check)
   checkPausing(check)
   checkOrder(check)
+  checkLimits(check)
   checkClosing(check)
 }

@@ -13,7 +13,7 @@ import { ObjectsInNode } from './objects-in-node.ts'
 import { storageInNode } from './storage-in-node.ts'
 
 const through = (objects: ObjectsInNode) =>
-  defineInbox({ name: 'through requests', expects: true, open: (host) => objects.open(host) })
+  defineInbox({ name: 'through requests', expects: true, limits: true, open: (host) => objects.open(host) })
 
 pausing(async (options) => {
   const inbox = through(new ObjectsInNode())
@@ -55,7 +55,7 @@ test('an object is not woken while it is paused, except for what runs, and is wo
     object = new ObjectInbox(host, storage, limits)
     return object
   }
-  const { inbox, calls } = openInbox(defineInbox({ name: 'object', expects: true, open }))
+  const { inbox, calls } = openInbox(defineInbox({ name: 'object', expects: true, limits: true, open }))
   const ring = () => object?.alarm()
   await inbox.accept(eventOf('retried'))
   ;(await calls.next()).finish({ status: 'retry', delayMs: 60_000, completed: [], failures: [] })
@@ -87,7 +87,12 @@ test('an object is not woken while it is paused, except for what runs, and is wo
 test('an object that is made again obeys the pause that it has stored', async () => {
   const storage = storageInNode()
   const open = () => {
-    const definition = { name: 'object', expects: true, open: (host: never) => new ObjectInbox(host, storage, limits) }
+    const definition = {
+      name: 'object',
+      expects: true,
+      limits: true,
+      open: (host: never) => new ObjectInbox(host, storage, limits),
+    }
     return openInbox(defineInbox(definition))
   }
   const first = open()

@@ -39,6 +39,6 @@ describe('as an inbox', () => {
       return { inbox: libsqlInbox(url), ...database }
     },
     { test, expect },
-    { transactions: true, reads: true, expects: true, pauses: true, strict: true },
+    { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
   )
 })

@@ -23,7 +23,7 @@ export class Contract {
     inboxContract(
       () => this.#subject(),
       { test, expect },
-      { transactions: true, reads: true, expects: true, pauses: true, strict: true },
+      { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
     )
     try {
       const { name } = (await request.json()) as { name: string }
@@ -47,7 +47,7 @@ export class Contract {
       return this.#inbox
     }
     return {
-      inbox: defineInbox({ name: 'an object', expects: true, ordersStrictly: true, open }),
+      inbox: defineInbox({ name: 'an object', expects: true, ordersStrictly: true, limits: true, open }),
       transactions: {
         write: (client: ObjectSql, text: string) => void client.exec('INSERT INTO written VALUES (?)', text),
         texts: () =>

@@ -1,0 +1,144 @@
+import type { ParkedRun } from '../../inbox/inbox.ts'
+import type { Pauses } from '../../inbox/reading.ts'
+import { type Call, eventOf, until } from './handling.ts'
+import type { Check, InboxCheck } from './inbox-check.ts'
+
+/** More than an inbox of the suite runs at a time. */
+const many = 40
+
+/** The time in which an attempt begins that should not, in ms. */
+const soonMs = 150
+
+/** A run that waits for a limit, and notes what it is told. */
+class Parked implements ParkedRun {
+  readonly handler = 'a'
+  readonly call: Call
+  resumed = 0
+  abandoned = 0
+
+  constructor(call: Call) {
+    this.call = call
+  }
+
+  resume(): void {
+    this.resumed++
+    // The attempt must not go on.
+    if (this.call.attempt.aborted) this.call.finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
+  }
+
+  abandon(): void {
+    this.abandoned++
+  }
+}
+
+/** Checks that attempts can wait for the limit of a handler without a place among the running ones. */
+export function checkLimits(checkInbox: Check): void {
+  const check = (name: string, run: (check: InboxCheck) => Promise<void>) => checkInbox(name, run, 'limits')
+
+  /** Accepts an event and parks its attempt. `undefined` if the inbox wants it back. */
+  const park = async ({ inbox, calls }: InboxCheck, key: string, media?: string): Promise<Parked | undefined> => {
+    await inbox.accept(eventOf(key, media))
+    const call = await calls.next()
+    const parked = new Parked(call)
+    if (call.attempt.park?.(parked)) return parked
+    call.finish({ status: 'retry', delayMs: 600_000, completed: [], failures: [], counts: false })
+    return undefined
+  }
+
+  check('makes attempts while any number of others wait for the limit of a handler', async (subject) => {
+    const { inbox, calls, expect } = subject
+    const parked: Parked[] = []
+    for (let event = 0; event < many; event++) {
+      const run = await park(subject, `limited ${event}`)
+      if (run !== undefined) parked.push(run)
+    }
+    expect(parked.length > 0).toBe(true)
+    await inbox.accept(eventOf('free'))
+    const free = await calls.next()
+    expect(free.event.key).toBe('free')
+    await until(async () => (await inbox.stats()).running === 1)
+    const { waiting, retrying } = await inbox.stats()
+    expect({ waiting, retrying }).toEqual({ waiting: parked.length, retrying: many - parked.length })
+    free.finish()
+  })
+
+  check('resumes an attempt in its turn, which goes on where it was', async (subject) => {
+    const { inbox, expect } = subject
+    const parked = await park(subject, 'limited')
+    parked?.call.attempt.unpark?.()
+    parked?.call.attempt.unpark?.()
+    await until(async () => parked?.resumed === 1)
+    const { waiting, running } = await inbox.stats()
+    expect({ waiting, running }).toEqual({ waiting: 0, running: 1 })
+    // It can wait again, for another handler.
+    expect(parked?.call.attempt.park?.(parked)).toBe(true)
+    parked?.call.attempt.unpark?.()
+    await until(async () => parked?.resumed === 2)
+    parked?.call.finish()
+    await until(async () => (await inbox.stats()).running === 0)
+    expect(await inbox.accept(eventOf('limited'))).toBe('duplicate')
+  })
+
+  check('keeps later events of the media item waiting behind an attempt that waits', async (subject) => {
+    const { inbox, calls, ordered, expect } = subject
+    const parked = await park(subject, 'first', 'media')
+    await inbox.accept(eventOf('second', 'media'))
+    await new Promise((resolve) => setTimeout(resolve, soonMs))
+    if (ordered) expect(calls.hasStarted).toBe(false)
+    parked?.call.attempt.unpark?.()
+    await until(async () => parked?.resumed === 1)
+    parked?.call.finish()
+    expect((await calls.next()).event.key).toBe('second')
+  })
+
+  check(
+    'makes the attempt again when it is given back until its turn, and counts none',
+    async ({ inbox, calls, expect }) => {
+      await inbox.accept({ ...eventOf('one'), receivedAt: new Date() })
+      const startedAt = performance.now()
+      ;(await calls.next()).finish({ status: 'retry', delayMs: 100, completed: ['b'], failures: [], counts: false })
+      const { attempt } = await calls.next()
+      const afterMs = performance.now() - startedAt
+      expect([afterMs > 90, afterMs < 20_000]).toEqual([true, true])
+      expect([attempt.number, attempt.completed]).toEqual([1, ['b']])
+    },
+  )
+
+  check('ends the wait when it closes, and reports no running event', async (subject) => {
+    const { inbox, expect } = subject
+    const parked = await park(subject, 'limited')
+    const { unfinished } = await inbox.close({ timeoutMs: 100 })
+    expect(parked?.abandoned).toBe(1)
+    // Other processes may go on with it.
+    expect(unfinished.filter(({ state }) => state !== 'waiting')).toEqual([])
+  })
+
+  const checkPauses = (name: string, run: (check: InboxCheck, pauses: Pauses) => Promise<void>) =>
+    check(name, async (subject) => {
+      if (subject.inbox.pauses !== undefined) await run(subject, subject.inbox.pauses)
+    })
+
+  checkPauses('ends the wait for a handler that is paused', async (subject, pauses) => {
+    const parked = await park(subject, 'limited')
+    await pauses.pause({ handler: 'b' })
+    await pauses.pause({ handler: 'a' })
+    await until(async () => parked?.resumed === 1)
+    subject.expect(parked?.call.attempt.isPaused?.('a')).toBe(true)
+  })
+
+  checkPauses('resumes no attempt while it is paused, and loses none', async (subject, pauses) => {
+    const { calls, expect } = subject
+    const parked = await park(subject, 'limited')
+    await pauses.pause()
+    await new Promise((resolve) => setTimeout(resolve, soonMs))
+    parked?.call.attempt.unpark?.()
+    await new Promise((resolve) => setTimeout(resolve, soonMs))
+    expect([parked?.resumed, calls.hasStarted]).toEqual([0, false])
+    await pauses.resume()
+    // The inbox may have given the event back meanwhile.
+    await until(async () => parked?.resumed === 1)
+    const isAgain = parked?.call.attempt.aborted
+    const { event, attempt } = isAgain ? await calls.next() : (parked as Parked).call
+    expect([event.key, attempt.number]).toEqual(['limited', 1])
+  })
+}
