@@ -24,6 +24,8 @@ const slow = [
   'test/{platforms,queues}/*.test.ts',
   'test/inbox/durable-object/{objects,kills}.test.ts',
   'test/contract/inbox-durable-object-from-worker.test.ts',
+  // 40,000 deliveries.
+  'test/handlers/limits-for-an-hour.test.ts',
   // A process with little memory.
   'test/inbox/memory/small-heap.test.ts',
   // Many random steps, much load, all defaults, and programs that are started again and again.

@@ -26,6 +26,7 @@ export type {
   HandlerContext,
   HandlerOptions,
   Handlers,
+  Rate,
 } from './handlers/handler.ts'
 export type { AttemptReport, RunReport, RunSpan, StartedRun } from './handlers/reports.ts'
 export type { RetryOptions } from './handlers/retry.ts'

@@ -1,10 +1,11 @@
-import type { AcceptedEvent, Attempt, AttemptResult, Handle } from '../inbox/inbox.ts'
+import type { AcceptedEvent, Attempt, AttemptResult, Handle, ParkedRun } from '../inbox/inbox.ts'
 import { Deadlines } from '../internal/deadlines.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { AttemptFailures } from './attempt-failures.ts'
 import { ruleOf } from './expectations.ts'
 import { type Failure, HandlerRun, type RunOwner } from './handler-run.ts'
+import type { LimitedRun, Limiter } from './limits.ts'
 import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
 import type { AttemptReport, RunReporter } from './reports.ts'
 import type { RetrySchedule } from './retry.ts'
@@ -48,7 +49,7 @@ interface Shared extends DispatcherOptions {
  * garbage collector copies its state and its promises. With one, a delivery costs a sixth more CPU on Node 24, and an
  * event in progress takes 500 bytes more.
  */
-class Dispatch implements RunOwner {
+class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   readonly #shared: Shared
   readonly #accepted: AcceptedEvent
   readonly #attempt: Attempt
@@ -59,8 +60,10 @@ class Dispatch implements RunOwner {
   #completed: readonly string[]
   /** Absent until a handler fails. */
   #failures: AttemptFailures | undefined
-  /** `true` if handlers are left out: those of another process, and paused ones. */
+  /** `true` if handlers are left out: those of another process, paused ones, and those at their limit. */
   #isPartial: boolean | undefined
+  /** The time until the turn of a handler that was left out at its limit, in ms. */
+  #turnInMs = 0
 
   constructor(shared: Shared, accepted: AcceptedEvent, attempt: Attempt, resolve: (result: AttemptResult) => void) {
     this.#shared = shared
@@ -91,10 +94,40 @@ class Dispatch implements RunOwner {
       const next = this.#handlers[this.#next++] as RegisteredHandler
       const { name } = next
       if (this.#completed.includes(name) || this.#hasFailed(name)) continue
-      if (!this.#attempt.isPaused?.(name)) return this.#run(next)
+      if (!this.#attempt.isPaused?.(name)) {
+        const { limiter } = next
+        if (limiter === undefined || limiter.enter(this)) return this.#run(next)
+        if (this.#attempt.park?.(this)) return
+        limiter.leave(this)
+        this.#turnInMs = Math.max(this.#turnInMs, limiter.backMs())
+      }
       this.#isPartial = true
     }
     this.#end()
+  }
+
+  /** The handler whose limit a parked attempt waits for. */
+  get handler(): string {
+    return this.#current.name
+  }
+
+  called(): void {
+    this.#attempt.unpark?.()
+  }
+
+  resume(): void {
+    const limiter = this.#current.limiter as Limiter
+    const mayRun = !this.#attempt.aborted && !this.#attempt.isPaused?.(this.handler)
+    if (mayRun && limiter.take(this)) return this.#run(this.#current)
+    // A pause of the handler has ended again in the meantime.
+    if (mayRun && this.#attempt.park?.(this)) return
+    limiter.leave(this)
+    this.#next--
+    this.runNext()
+  }
+
+  abandon(): void {
+    this.#current.limiter?.leave(this)
   }
 
   /** Returns `true` if a handler failed in an earlier attempt and does not run again. */
@@ -102,13 +135,13 @@ class Dispatch implements RunOwner {
     return this.#attempt.failures?.some(({ handler, final }) => final && handler === name)
   }
 
-  #run({ name, handler }: RegisteredHandler): void {
+  #run({ name, handler, limiter }: RegisteredHandler): void {
     const { reporter, logger } = this.#shared
     const run = new HandlerRun(this, this.#accepted, this.#attempt, name, logger)
     run.span = reporter.startRun?.({ accepted: this.#accepted, handler: name, attempt: this.#attempt.number })
     this.#deadlines.add(run)
     this.#attempt.run = run
-    run.start(handler, reporter.inContext)
+    run.start(limiter?.around(handler) ?? handler, reporter.inContext)
   }
 
   /** The handler that runs. */
@@ -161,7 +194,7 @@ class Dispatch implements RunOwner {
     const [attempt, completed] = [this.#attempt, this.#completed]
     if (attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
     if (this.#failures === undefined && this.#isPartial)
-      return ['released', { status: 'retry', delayMs: 0, completed, failures: none, counts: false }]
+      return ['released', { status: 'retry', delayMs: this.#turnInMs, completed, failures: none, counts: false }]
     if (this.#failures === undefined && !attempt.failures?.some(({ final }) => final)) return ['handled', done]
     const result = this.#fail().result(completed, this.#isPartial)
     return [result.status === 'retry' ? 'retried' : finalFailure(this.#shared), result]

@@ -30,6 +30,9 @@ export type Handler<Event extends MediaEvent = MediaEvent, Additions = unknown> 
 /** At most one handler for each type, for `createReceiver({ handlers })`. */
 export type Handlers<Additions = unknown> = { readonly [Type in EventType]?: Handler<EventOf<Type>, Additions> }
 
+/** A number of runs in a second, a minute or an hour, such as `'10/s'`. */
+export type Rate = `${number}/${'s' | 'min' | 'h'}`
+
 /** The options of `on` and `onAny`. */
 export interface HandlerOptions {
   /**
@@ -55,6 +58,18 @@ export interface HandlerOptions {
    * @defaultValue the receiver's `retry`, also for each option that is not given
    */
   readonly retry?: RetryOptions
+  /**
+   * Maximum number of its runs at a time, in this process. An event that waits for its turn keeps its place in the order, and
+   * none of the inbox's `concurrency`. A run counts until the handler has really ended, even if its time was up.
+   * @defaultValue that of the inbox
+   */
+  readonly concurrency?: number
+  /**
+   * Maximum rate of its runs in this process, retries included, such as `'10/s'`, `'600/min'` or `'1000/h'`. Runs start at even
+   * intervals.
+   * @defaultValue no limit
+   */
+  readonly rate?: Rate
 }
 
 /** A handler that failed. */

@@ -13,6 +13,7 @@ import {
   ruleOf,
 } from './expectations.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.ts'
+import { Limiter, type Limits, limitRules } from './limits.ts'
 import { type RetryOptions, type RetrySchedule, retrySchedule } from './retry.ts'
 
 /** A handler and its name. */
@@ -27,9 +28,17 @@ export interface RegisteredHandler {
   readonly timeoutMs?: number | undefined
   /** Its own schedule of retries. */
   readonly retry?: RetrySchedule | undefined
+  /** Its own limits of concurrency and rate. */
+  readonly limiter?: Limiter | undefined
 }
 
-const rules: Rules<HandlerOptions> = { name: text, tests: flag, timeoutMs: wholeNumber(), retry: checkedApart }
+const rules: Rules<HandlerOptions> = {
+  name: text,
+  tests: flag,
+  timeoutMs: wholeNumber(),
+  retry: checkedApart,
+  ...limitRules,
+}
 
 /** The registered handlers, in the order of their registration. */
 export class HandlerRegistry {
@@ -41,13 +50,16 @@ export class HandlerRegistry {
   #byType = new Map<string, readonly RegisteredHandler[]>()
   readonly #errorHandlers: ErrorHandler[] = []
   readonly #retry: RetryOptions | undefined
+  readonly #noLimits: string | undefined
 
   /**
    * @param retry the receiver's options, if it retries
+   * @param noLimits the reason why handlers cannot have limits, if they cannot
    * @throws WebhookError `invalid_option`
    */
-  constructor(handlers: Handlers<never> = {}, retry?: RetryOptions) {
+  constructor(handlers: Handlers<never> = {}, retry?: RetryOptions, noLimits?: string) {
     this.#retry = retry
+    this.#noLimits = noLimits
     for (const [type, handler] of Object.entries(handlers)) {
       if (handler !== undefined) this.add([type as EventType], handler)
     }
@@ -65,13 +77,14 @@ export class HandlerRegistry {
   /** @throws WebhookError `invalid_option` */
   add(types: readonly EventType[] | undefined, handler: Handler<never, never>, options: HandlerOptions = {}): void {
     checkOptions('on', options, rules)
-    const { name, tests = false, timeoutMs, retry } = options
+    const { name, tests = false, timeoutMs, retry, concurrency, rate } = options
     checkFunction('on', handler)
     if (types !== undefined) checkTypes('on', types, '; onAny receives events of every type')
     this.#checkName('on', name)
     const schedule = retry === undefined ? undefined : this.#scheduleOf(retry)
-    const registered = { name: name ?? this.#nameFor(handler), handler, types, tests, timeoutMs, retry: schedule }
-    this.#replace([...this.#handlers, registered])
+    const limiter = this.#limiterOf({ concurrency, rate })
+    const given = { handler, types, tests, timeoutMs, retry: schedule, limiter }
+    this.#replace([...this.#handlers, { name: name ?? this.#nameFor(handler), ...given }])
   }
 
   /**
@@ -103,6 +116,12 @@ export class HandlerRegistry {
   #scheduleOf(retry: RetryOptions): RetrySchedule {
     if (this.#retry !== undefined) return retrySchedule(retry, this.#retry)
     throw new WebhookError('invalid_option', "on: retry has no effect with ack 'handled'")
+  }
+
+  #limiterOf(limits: Limits): Limiter | undefined {
+    if (limits.concurrency === undefined && limits.rate === undefined) return undefined
+    if (this.#noLimits === undefined) return new Limiter(limits)
+    throw new WebhookError('invalid_option', `on: concurrency and rate have no effect with ${this.#noLimits}`)
   }
 
   /** Removes a handler from the given types or, without `types`, from all types. */

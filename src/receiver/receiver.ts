@@ -52,7 +52,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   const logger = safeLogger(options.logger ?? consoleLogger)
   const lossWithoutWait = checkPlatform(definition, ack, logger, options.platform)
   const { retry = ack === 'handled' ? undefined : {} } = options
-  const registry = new HandlerRegistry(options.handlers, retry)
+  const registry = new HandlerRegistry(options.handlers, retry, definition.limits ? undefined : definition.name)
   const { telemetry } = options
   const reporter = createReporter(options.hooks ?? {}, logger, telemetry)
   const inbox = definition.open({

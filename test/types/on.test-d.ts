@@ -8,6 +8,7 @@ import type {
   KnownEvent,
   MediaEvent,
   PartialFinishedEvent,
+  Rate,
   Receiver,
 } from '../../src/index.ts'
 import { PermanentFailure, RetryAfter } from '../../src/index.ts'
@@ -55,6 +56,8 @@ describe('on', () => {
     receiver.on('encoding.finished', () => {}, { tests: true }).onAny(() => {}, { tests: true })
     receiver.on('encoding.finished', () => {}, { timeoutMs: 5_000, retry: { attempts: 3, baseMs: 100, maxMs: 1_000 } })
     receiver.onAny(() => {}, { retry: { attempts: 3 } })
+    receiver.on('encoding.finished', () => {}, { concurrency: 2, rate: '10/s' }).onAny(() => {}, { rate: '600/min' })
+    receiver.onAny(() => {}, { rate: `${10 * 60}/h` as const satisfies Rate })
   })
 
   test('can be chained', () => {
@@ -98,6 +101,16 @@ describe('on', () => {
     receiver.on('encoding.finished', () => {}, { timeoutMs: '5 s' })
     // @ts-expect-error retry has options
     receiver.on('encoding.finished', () => {}, { retry: 3 })
+    // @ts-expect-error concurrency is a number
+    receiver.on('encoding.finished', () => {}, { concurrency: '2' })
+    // @ts-expect-error a rate says in which time
+    receiver.on('encoding.finished', () => {}, { rate: 10 })
+    // @ts-expect-error a rate says in which time
+    receiver.on('encoding.finished', () => {}, { rate: '10' })
+    // @ts-expect-error a second, a minute or an hour
+    receiver.on('encoding.finished', () => {}, { rate: '10/d' })
+    // @ts-expect-error without spaces
+    receiver.on('encoding.finished', () => {}, { rate: '10 / s' })
     // @ts-expect-error there is no such option
     receiver.on('encoding.finished', () => {}, { retries: 7 })
   })

@@ -1,0 +1,192 @@
+import { type Rule, wholeNumber } from '../check-options.ts'
+import { isPromise } from '../internal/maybe-promise.ts'
+import { longestWaitMs, type Timer } from '../internal/timers.ts'
+import type { Handler, Rate } from './handler.ts'
+
+/** The limits of one handler. */
+export interface Limits {
+  readonly concurrency?: number | undefined
+  readonly rate?: Rate | undefined
+}
+
+/** An attempt that asks for a run of a limited handler. */
+export interface LimitedRun {
+  /** The limit has room: the attempt calls `take` once it has a slot. */
+  called(): void
+}
+
+const periods = { s: 1_000, min: 60_000, h: 3_600_000 }
+
+const pattern = /^([1-9]\d{0,4})\/(s|min|h)$/
+
+export const limitRules: { readonly [Name in keyof Required<Limits>]: Rule } = {
+  concurrency: wholeNumber(),
+  rate: [
+    "a whole number up to 99999 in a second, a minute or an hour, such as '10/s', '600/min' or '1000/h'",
+    (value: unknown) => typeof value === 'string' && pattern.test(value),
+  ],
+}
+
+/** What late timers have missed is made up for, up to this (ms). */
+const catchUpMs = 20
+
+/** Spaces starts evenly. */
+class Pace {
+  readonly intervalMs: number
+  /** The last starts (`performance.now()`, ms), a ring: as many as the rate allows in a second, and one at least. */
+  readonly #starts: number[] = []
+  readonly #size: number
+  #next = 0
+  #dueAt = Number.NEGATIVE_INFINITY
+
+  constructor(rate: Rate) {
+    const [, starts, unit] = pattern.exec(rate) as unknown as [string, string, keyof typeof periods]
+    this.intervalMs = periods[unit] / Number(starts)
+    this.#size = Math.max(1, Math.floor(1_000 / this.intervalMs))
+  }
+
+  /** Earliest next start. Catching up never makes a second see more starts than the rate allows. */
+  get nextAt(): number {
+    const oldest = this.#starts[this.#next] ?? Number.NEGATIVE_INFINITY
+    return Math.max(this.#dueAt, oldest + this.#size * this.intervalMs)
+  }
+
+  started(now: number): void {
+    this.#dueAt = Math.max(this.#dueAt, now - catchUpMs) + this.intervalMs
+    this.#starts[this.#next] = now
+    this.#next = (this.#next + 1) % this.#size
+  }
+}
+
+/** Longest delay of an event that is put back (ms): the limit may have changed by then. */
+const longestBackMs = 600_000
+
+/** Events put back are due together, up to this many turns and this long (ms): a claim for each would cost a statement. */
+const backTogether = { turns: 4, ms: 1_000 }
+
+/** Events come back a little faster than they run, so that a slow claim leaves the handler idle only once. */
+const backSpacing = 0.9
+
+/**
+ * Lets the runs of one handler start in the order in which they ask. A permit is free again once the handler has ended, even
+ * if its time was up long before.
+ */
+export class Limiter {
+  readonly #concurrency: number
+  readonly #pace: Pace | undefined
+  readonly #waiting = new Set<LimitedRun>()
+  /** Those that wait for a slot. */
+  readonly #called = new Set<LimitedRun>()
+  #running = 0
+  #timer: Timer | undefined
+  /** Mean duration of a run (ms). One second until one has ended. */
+  #meanMs = 1_000
+  /** Turn of the last event that was put back (`performance.now()`, ms). */
+  #backAt = 0
+
+  constructor({ concurrency = Number.POSITIVE_INFINITY, rate }: Limits) {
+    this.#concurrency = concurrency
+    this.#pace = rate && new Pace(rate)
+  }
+
+  /** Takes a permit, or returns false and calls the run in its turn. */
+  enter(run: LimitedRun): boolean {
+    if (this.#waiting.size === 0 && this.#waitMs() <= 0) {
+      this.#start()
+      return true
+    }
+    this.#waiting.add(run)
+    this.#wake()
+    return false
+  }
+
+  /** Takes the permit of a called run. False: it was not called. */
+  take(run: LimitedRun): boolean {
+    if (!this.#called.delete(run)) return false
+    this.#start()
+    this.#callNext()
+    return true
+  }
+
+  /** Forgets a run that does not want its permit any more. */
+  leave(run: LimitedRun): void {
+    this.#waiting.delete(run)
+    this.#called.delete(run)
+    if (this.#waiting.size > 0) return this.#callNext()
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  /**
+   * Returns the delay of an event that goes back into its inbox (ms): its turn behind those put back before, and half of those
+   * that wait, so that some always do.
+   */
+  backMs(): number {
+    const now = performance.now()
+    const eachMs = Math.max(this.#pace?.intervalMs ?? 0, this.#meanMs / this.#concurrency, 1)
+    const turnAt = Math.max(this.#backAt, now + (this.#waiting.size / 2) * eachMs) + backSpacing * eachMs
+    this.#backAt = Math.min(turnAt, now + longestBackMs)
+    const stepMs = Math.min(backTogether.turns * eachMs, backTogether.ms)
+    return Math.ceil(this.#backAt / stepMs) * stepMs - now
+  }
+
+  /** Makes the function that calls the handler and frees the permit once it has ended. */
+  around(handler: Handler<never, never>): Handler<never, never> {
+    return (event, context) => {
+      const startedAt = performance.now()
+      const ended = () => this.#ended(performance.now() - startedAt)
+      try {
+        const result = handler(event, context)
+        if (!isPromise(result)) {
+          ended()
+          return result
+        }
+        // One call of `then`: some queries run at each.
+        const promise = Promise.resolve(result)
+        void promise.then(ended, ended)
+        return promise
+      } catch (error) {
+        ended()
+        throw error
+      }
+    }
+  }
+
+  #ended(durationMs: number): void {
+    this.#running--
+    this.#meanMs += (durationMs - this.#meanMs) / 8
+    this.#callNext()
+  }
+
+  #start(): void {
+    this.#running++
+    this.#pace?.started(performance.now())
+  }
+
+  #callNext(): void {
+    for (const run of this.#waiting) {
+      if (this.#waitMs() > 0) return this.#wake()
+      this.#waiting.delete(run)
+      this.#called.add(run)
+      run.called()
+    }
+  }
+
+  /** Time until the next run can be called (ms). Infinity: once another one has started or ended. */
+  #waitMs(): number {
+    if (this.#running + this.#called.size >= this.#concurrency) return Number.POSITIVE_INFINITY
+    if (this.#pace === undefined) return 0
+    // Called together, they could start together.
+    return this.#called.size > 0 ? Number.POSITIVE_INFINITY : this.#pace.nextAt - performance.now()
+  }
+
+  #wake(): void {
+    const waitMs = this.#waitMs()
+    if (this.#timer !== undefined || waitMs === Number.POSITIVE_INFINITY) return
+    const wake = () => {
+      this.#timer = undefined
+      this.#callNext()
+    }
+    this.#timer = setTimeout(wake, Math.min(Math.ceil(waitMs), longestWaitMs))
+  }
+}
