@@ -14,6 +14,7 @@ function subject() {
     name: 'through requests',
     expects: true,
     ordersStrictly: true,
+    limits: true,
     open: (host) => objects.open(host),
   })
   return {

@@ -246,17 +246,17 @@ describe('the size', () => {
 
   // CommonJS adds the wrappers of its exports.
   test.each([
-    ['esm', 20_160],
-    ['cjs', 20_390],
-  ] as const)('of the quick start, minified and compressed, is about 19.7 kB as %s', async (format, most) => {
+    ['esm', 21_500],
+    ['cjs', 21_750],
+  ] as const)('of the quick start, minified and compressed, is about 21.4 kB as %s', async (format, most) => {
     const { code } = await bundle(quickStart, { format, minify: true, external: ['zod', 'lru-cache'] })
     expect(state(`quick start, brotli, ${format}`, brotliCompressSync(code).length)).toBeLessThanOrEqual(most)
   })
 
-  test.each(formats)('of a whole function is at most 100 kB, minified, as %s', async (format) => {
+  test.each(formats)('of a whole function is at most 104 kB, minified, as %s', async (format) => {
     const lambda = `${quickStart}; export { fetchHandler } from 'media-webhooks/fetch'`
     const { code } = await bundle(lambda, { format, minify: true })
-    expect(state(`a function, minified, ${format}`, Buffer.byteLength(code))).toBeLessThanOrEqual(100_000)
+    expect(state(`a function, minified, ${format}`, Buffer.byteLength(code))).toBeLessThanOrEqual(104_000)
   })
 })
 

@@ -22,6 +22,7 @@ export const libsqlInbox = (url: string): InboxDefinition<Transactional<Transact
     name: 'libsqlInbox',
     storage: 'file',
     expects: true,
+    ordersStrictly: true,
     limits: true,
     open: (host) => new SqlInbox(host, new LibsqlStore(host, url), { handles: true, concurrency: 16 }),
   })
