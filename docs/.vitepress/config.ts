@@ -76,7 +76,7 @@ const guides = [
  */
 function boostDocument(id: string, term: string, stored?: Record<string, unknown>): number {
   if (!id.includes('/api/')) return 1
-  return `${stored?.['title']}`.replace(/\W/g, '').toLowerCase() === term ? 0.6 : 0.15
+  return `${stored?.['title']}`.replace(/\W/g, '').toLowerCase() === term ? 0.45 : 0.15
 }
 
 export default defineConfig({

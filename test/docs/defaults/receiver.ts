@@ -3,6 +3,7 @@ import { memoryInbox } from '../../../src/inbox/memory.ts'
 import {
   createReceiver,
   type ReceiverOptions,
+  RetryAfter,
   type RetryOptions,
   unverified,
   type Verifier,
@@ -70,6 +71,17 @@ export const ofReceiver: Observations = {
     return status === 200 && outcome
   },
   ackTimeoutMs: () => elapsed(() => deliver(receiverWith({ ack: 'handled' }).onAny(never), payload)),
+  async order() {
+    const started: unknown[] = []
+    const receiver = receiverWith().onAny(({ title }) => {
+      started.push(title)
+      if (title === 'first') throw new RetryAfter('1 h')
+    })
+    for (const title of ['first', 'second']) await deliver(receiver, { ...payload, title, emitted_at: title })
+    await vi.waitUntil(() => started.includes('first'))
+    await new Promise((resolve) => setImmediate(resolve))
+    return started.includes('second') ? 'loose' : 'strict'
+  },
   handlerTimeoutMs: () =>
     elapsed(() => {
       const aborted = new Promise((resolve) => {
