@@ -182,12 +182,18 @@ export class SqlWorker {
     let rows: { readonly id: number; readonly event: string }[] = []
     do {
       rows = await tables.read(sql, [rows.at(-1)?.id ?? 0])
-      for (const { event } of rows) {
-        const { mediaId, key } = JSON.parse(event) as MediaEvent
-        this.#engine.hold(mediaId, key)
-      }
+      for (const { event } of rows) this.#holdBehind(event)
       await nextTurn()
     } while (rows.length === retryingPerTurn)
+  }
+
+  #holdBehind(event: string): void {
+    try {
+      const { mediaId, key } = JSON.parse(event) as MediaEvent
+      this.#engine.hold(mediaId, key)
+    } catch {
+      // It is damaged, and never claimed: nothing waits for it.
+    }
   }
 
   /** Looks for events. */

@@ -1,10 +1,37 @@
 import { expect, test } from 'vitest'
+import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { createReceiver, RetryAfter, unverified } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { until } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'
 import { crashed, freshPath } from './sqlite-tests.ts'
+
+test('a damaged event that waits for its retry holds nothing back', async () => {
+  const path = await freshPath()
+  const events: string[] = []
+  const open = () =>
+    createReceiver({ verify: unverified(), inbox: sqliteInbox({ path }), order: 'strict', logger: silent }).onAny(
+      ({ mediaId }) => {
+        if (events.length === 0) throw new RetryAfter('1 h')
+        events.push(mediaId)
+      },
+    )
+  const first = open()
+  await deliver(first, samplePayload('encoding.finished', { media_id: 'media' }))
+  await until(async () => (await first.inbox.stats()).retrying === 1)
+  await first.close({ timeoutMs: 0 })
+  const database = openDatabase(path)
+  database.exec("UPDATE inbox_event SET event = '{'")
+  database.close()
+  events.push('damaged')
+
+  const second = open()
+  await deliver(second, samplePayload('encoding.started', { media_id: 'media' }))
+  await until(async () => events.length === 2)
+  expect(events).toEqual(['damaged', 'media'])
+  await second.close()
+})
 
 test('a strict order holds after a crash what was behind a retry, and what comes then', async () => {
   const path = await freshPath()
