@@ -22,6 +22,7 @@ export async function judge(plan: Plan, journal: Journal, storage: Storage): Pro
     ...judgeExpected(plan, journal, written),
     ...writtenTwice(journal, written),
     ...outOfOrder(plan, journal),
+    ...overtaken(plan, journal),
     ...untrue(plan, journal),
     ...wronglyDead(plan, journal),
     ...(await storage.leftOver()),
@@ -132,6 +133,29 @@ function* outOfOrder({ setup, events, ack, handlerTimeoutMs }: Plan, journal: Jo
         yield `event ${run.event} began while event ${before.event} of its media was running`
       begun.set(mediaId, run)
     }
+  }
+}
+
+/** In a strict order, the events that began while an earlier one of their media item waited for its retry. */
+function* overtaken({ setup, order, events, attempts }: Plan, journal: Journal): Iterable<string> {
+  if (order === 'loose' || hasForgotten(journal) || (setup === 'postgres' && hasTrouble(journal))) return
+  const place = new Map<number, number>()
+  for (const { event, outcome } of journal.decisions)
+    if (outcome === 'accepted' && !place.has(event)) place.set(event, place.size)
+  const mediaOf = ({ event }: Run) => events[sentNumber(event)]?.mediaId
+  for (const [index, run] of journal.runs.entries()) {
+    const { event, outcome, endedAt = Number.POSITIVE_INFINITY, by } = run
+    if (outcome !== 'failed' || run.attempt >= attempts) continue
+    const later = journal.runs.slice(index + 1).filter((each) => mediaOf(each) === mediaOf(run))
+    const again = later.findIndex((each) => each.event === event && each.startedAt >= endedAt)
+    // Its process has lost it.
+    if (again === -1) continue
+    const passed = later.slice(0, again).find((each) => {
+      const isBehind = Number(place.get(each.event)) > Number(place.get(event))
+      const mayPass = setup === 'memory' ? each.by !== by : overlapped(each.event, event, each.by, journal)
+      return isBehind && each.startedAt >= endedAt && !mayPass
+    })
+    if (passed !== undefined) yield `event ${passed.event} began while event ${event} before it waited for its retry`
   }
 }
 

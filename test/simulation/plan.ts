@@ -1,6 +1,7 @@
 import type { Profile } from '../../src/emulator/sending/profile.ts'
 import type { EventFault } from '../../src/emulator/sending/sender.ts'
 import { type EventType, eventTypes } from '../../src/events/catalogue.ts'
+import type { EventOrder } from '../../src/inbox/inbox.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
 import type { Random } from './random.ts'
 
@@ -66,6 +67,7 @@ export interface Plan {
   readonly leaseMs: number
   /** On Workers: `false` if the application does not pass on the context, so that nothing outlives an answer. */
   readonly hasContext: boolean
+  readonly order: EventOrder
   /** The time in which an event has to be followed by another one, and the handler of what is overdue. */
   readonly expectation?: { readonly withinMs: number; readonly handler: PlannedHandler }
 }
@@ -119,6 +121,7 @@ export function makePlan(random: Random, setups: readonly Setup[]): Plan {
     maxWaiting: !isCalm && random.chance(0.1) ? random.whole(1, 5) : 10_000,
     leaseMs: random.pick([1_000, 5_000]),
     hasContext: setup !== 'memory' || ack === 'accepted' || random.chance(0.5),
+    order: ack === 'accepted' && setup !== 'memory and Redis' && random.chance(0.3) ? 'strict' : 'loose',
   }
 }
 

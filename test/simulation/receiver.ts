@@ -22,12 +22,12 @@ export function makeReceiver(
   handlers: readonly PlannedHandler[],
   inbox: InboxDefinition,
 ): Receiver {
-  const { ack, attempts, baseMs, handlerTimeoutMs, expectation } = scene.plan
+  const { ack, order, attempts, baseMs, handlerTimeoutMs, expectation } = scene.plan
   const log = (level: string) => (details: object, message: string) =>
     scene.journal.note(`${process.name} ${level}: ${message} ${JSON.stringify(details, errorText)}`)
   const logger = { debug() {}, info() {}, warn: log('warns'), error: log('errs') }
   const retry = ack === 'handled' ? {} : { retry: { attempts, baseMs, maxMs: 4_000 } }
-  const receiver = createReceiver({ verify: unverified(), inbox, ack, handlerTimeoutMs, logger, ...retry })
+  const receiver = createReceiver({ verify: unverified(), inbox, ack, order, handlerTimeoutMs, logger, ...retry })
   for (const handler of handlers)
     receiver.on(handler.types, (event, context) => handle(scene, process, handler, numberOf(event), context), {
       name: handler.name,

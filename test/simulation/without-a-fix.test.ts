@@ -96,6 +96,18 @@ const faults: Readonly<Record<string, Fault>> = {
     without: '',
     finding: /its expectation was neither ended nor reported/,
   },
+  'in a strict order, a retry is overtaken': {
+    file: 'src/inbox/engine/engine.ts',
+    fix: "if (this.#isStrict && result.status === 'retry') this.#holdBack(job)",
+    without: '',
+    finding: /began while event \d+ before it waited for its retry/,
+  },
+  'in a strict order, a file forgets which retries hold others back': {
+    file: 'src/inbox/sql/worker.ts',
+    fix: 'if (this.#isStrict && !this.#store.shared) await this.#holdRetrying(tables)',
+    without: '',
+    finding: /began while event \d+ before it waited for its retry/,
+  },
   'deadlines that passed while no process ran are never checked': {
     file: 'src/inbox/sql/upkeep.ts',
     fix: 'this.#deadlines?.start(0)',
