@@ -50,7 +50,7 @@ describe.skipIf(!findPostgres())('the keys of postgresInbox', () => {
     const cleanUp = new CleanUp(postgres.database(), 86_400_000)
     await cleanUp.step()
     expect([await keys(), await records()]).toEqual([1, [expect.anything()]])
-    await postgres.query(`UPDATE $schema.handled SET record = '{"endedAt":0}'`)
+    await postgres.query(`UPDATE $schema.handled SET record = '["encoding.finished","media","key",0,0,1,[]]'`)
     await cleanUp.step()
     await cleanUp.step()
     expect([await keys(), await records()]).toEqual([0, []])
