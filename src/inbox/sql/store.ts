@@ -22,7 +22,8 @@ import type { SqlTables } from './tables.ts'
 //
 //   - When a process ends without `end`, the next takeover adds 1 to `crashes` of the events it may have been running.
 //   - An event with crashes is a suspect. Claims hand out one suspect at a time, the one with the fewest crashes first, and no
-//     event from behind it in its media item. So no other suspect is running when a process crashes again.
+//     event from behind it in its media item. So no other suspect is running when a process crashes again, unless one that has
+//     waited for the limit of its handler goes on beside it.
 //   - An attempt that ends, whatever its result, makes the event healthy: crashes = 0.
 //   - At 10 crashes the event becomes a dead letter instead of another attempt.
 

@@ -121,7 +121,8 @@ describe.skipIf(!findPostgres())('a claim', () => {
       await Promise.all(Array.from({ length: 64 }, (_, index) => accept(receiver, `media ${round} ${index}`)))
       await vi.waitFor(() => expect(handled).toBe(64 * round), { interval: 5 })
     }
-    expect(await claims()).toBeLessThan(30)
+    // One for each round, and some more on a busy machine.
+    expect(await claims()).toBeLessThan(36)
   })
 
   test('is made by few of the many processes that hear of an event', async () => {
