@@ -27,7 +27,7 @@ export const limitRules: { readonly [Name in keyof Required<Limits>]: Rule } = {
   ],
 }
 
-/** What late timers have missed is made up for, up to this (ms). */
+/** Maximum catch-up after a late timer (ms). */
 const catchUpMs = 20
 
 /** Spaces starts evenly. */
@@ -61,10 +61,10 @@ class Pace {
 /** Longest delay of an event that is put back (ms): the limit may have changed by then. */
 const longestBackMs = 600_000
 
-/** Events put back are due together, up to this many turns and this long (ms): a claim for each would cost a statement. */
+/** Batches the events that are put back, up to this many turns and this long (ms), so that one claim takes several. */
 const backTogether = { turns: 4, ms: 1_000 }
 
-/** Events come back a little faster than they run, so that a slow claim leaves the handler idle only once. */
+/** Events come back slightly faster than they run, so that slow claims don't add up to idle time. */
 const backSpacing = 0.9
 
 /**
@@ -79,7 +79,7 @@ export class Limiter {
   readonly #called = new Set<LimitedRun>()
   #running = 0
   #timer: Timer | undefined
-  /** Mean duration of a run (ms). One second until one has ended. */
+  /** Mean run time (ms), 1 s at first. */
   #meanMs = 1_000
   /** Turn of the last event that was put back (`performance.now()`, ms). */
   #backAt = 0
@@ -108,7 +108,7 @@ export class Limiter {
     return true
   }
 
-  /** Forgets a run that does not want its permit any more. */
+  /** Withdraws a run. */
   leave(run: LimitedRun): void {
     this.#waiting.delete(run)
     this.#called.delete(run)
@@ -117,10 +117,7 @@ export class Limiter {
     this.#timer = undefined
   }
 
-  /**
-   * Returns the delay of an event that goes back into its inbox (ms): its turn behind those put back before, and half of those
-   * that wait, so that some always do.
-   */
+  /** Delay of an event that is put back (ms): its turn, behind the earlier ones. Half of the waiting runs count, so that some always wait. */
   backMs(): number {
     const now = performance.now()
     const eachMs = Math.max(this.#pace?.intervalMs ?? 0, this.#meanMs / this.#concurrency, 1)

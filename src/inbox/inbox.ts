@@ -123,11 +123,10 @@ export interface Attempt {
    */
   readonly isPaused?: ((handler: string) => boolean) | undefined
   /**
-   * Gives the attempt's place among the running ones to other events, because a handler is at its limit. The event waits
-   * again, and later events of its media item behind it. It ends the wait itself if the handler is paused, or the attempt
-   * aborted. Returns `false` if the inbox has no room for another: then the attempt leaves the handler out. Its
-   * result is `retry` without failures unless a handler fails, `counts` is `false`, and `delayMs` the time until its turn.
-   * Absent if attempts cannot wait.
+   * Gives up the attempt's slot while a handler is at its limit. The event keeps its lane, so later events of its media item wait
+   * behind it. A pause of the handler and an abort end the wait. Returns `false` if too many attempts wait: this one then leaves
+   * the handler out and, unless another handler fails, ends with `retry`, no failures, `counts: false` and the time until its turn
+   * as `delayMs`. Absent if attempts can't wait.
    */
   readonly park?: ((run: ParkedRun) => boolean) | undefined
   /** Calls `resume` of the parked run as soon as there is a place. A no-op if it is not parked. */
@@ -270,7 +269,7 @@ export interface HandlerName {
   readonly types?: readonly string[] | undefined
 }
 
-/** How strictly the events of a media item are handled in order: see `order` of the receiver. */
+/** The order of a media item's events: see `order` of the receiver. */
 export type EventOrder = 'loose' | 'strict'
 
 /** The receiver that opens an inbox, as the inbox sees it. */
@@ -289,7 +288,7 @@ export interface InboxHost {
   /** Parses an unreadable delivery again, for its replay. */
   readonly parse: ParseUnreadable
   /**
-   * `strict`: no event starts while an earlier one of its media item waits for its next attempt, wherever that is made.
+   * `strict`: no event starts while an earlier one of its media item is retrying, in this process or another.
    * @defaultValue 'loose'
    */
   readonly order?: EventOrder | undefined

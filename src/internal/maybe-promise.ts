@@ -8,7 +8,7 @@ export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as Partial<Promise<T>> | undefined)?.then === 'function'
 }
 
-/** Calls a function with a value: at once, or when it is there. */
+/** Calls `next` with a value, now or once it has resolved. */
 export const whenever = <T, R>(value: MaybePromise<T>, next: (value: T) => MaybePromise<R>): MaybePromise<R> =>
   isPromise(value) ? value.then(next) : next(value)
 

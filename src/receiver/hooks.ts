@@ -31,7 +31,8 @@ export interface ConflictReport {
 }
 
 /**
- * Functions that get a report of each delivery, each run of a handler and each attempt, and of conflicts. An error they throw is logged and ignored.
+ * Functions that get a report of each delivery, each run of a handler, each attempt and each conflict. An error they throw is
+ * logged and ignored.
  */
 export interface Hooks {
   /** Called once for each delivery, after its acknowledgement is decided. */

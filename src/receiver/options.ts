@@ -72,9 +72,8 @@ export interface ReceiverOptions<Additions = unknown> {
    */
   readonly handlerTimeoutMs?: number
   /**
-   * `strict`: the later events of a media item wait while an earlier one waits for its next attempt, whether a handler failed, is
-   * paused, or is one of another process only. A dead letter lets them go on. `loose`: events of a media item start in order
-   * of acceptance, and one that waits for its next attempt is overtaken.
+   * `loose`: a media item's events start in order of acceptance, and later ones overtake a retry. `strict`: they wait for it, be it
+   * after a failure, for a paused handler or for a process that has its handler, until it is handled or a dead letter.
    * @defaultValue 'loose'
    */
   readonly order?: EventOrder

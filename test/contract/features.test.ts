@@ -4,6 +4,7 @@ import { memoryInbox } from '../../src/inbox/memory.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import type { Runner } from '../../src/testing/contract/runner.ts'
 import { storeContract } from '../../src/testing/contract/store.ts'
+import { everyFeature } from './every-feature.ts'
 import { failuresOf } from './failures-of.ts'
 
 const order = 'hands over the events of one media item one after another, in order'
@@ -25,16 +26,7 @@ const inbox = () => ({ inbox: memoryInbox() })
 const transactions = { write() {}, texts: () => [] }
 
 test('The suite of inboxes skips the tests of features that an inbox does not have, and says why', () => {
-  const all = registered((runner) =>
-    inboxContract(inbox, runner, {
-      transactions: true,
-      reads: true,
-      expects: true,
-      pauses: true,
-      strict: true,
-      limits: true,
-    }),
-  )
+  const all = registered((runner) => inboxContract(inbox, runner, everyFeature))
   expect(all.run).toEqual(expect.arrayContaining([order, transaction]))
   expect(all.skipped).toEqual([])
 
@@ -44,17 +36,7 @@ test('The suite of inboxes skips the tests of features that an inbox does not ha
   expect(some.run).not.toEqual(expect.arrayContaining([order]))
   expect(some.run.length + some.skipped.length).toBe(all.run.length)
 
-  const handingOver = registered((runner) =>
-    inboxContract(inbox, runner, {
-      transactions: true,
-      reads: true,
-      expects: true,
-      pauses: true,
-      strict: true,
-      limits: true,
-      keepsEvents: false,
-    }),
-  )
+  const handingOver = registered((runner) => inboxContract(inbox, runner, { ...everyFeature, keepsEvents: false }))
   expect(handingOver.skipped).toContain('discards a dead letter (its features do not have keepsEvents: true)')
   expect(handingOver.skipped).toContain('counts its events (its features do not have keepsEvents: true)')
   expect(handingOver.run.length + handingOver.skipped.length).toBe(all.run.length)

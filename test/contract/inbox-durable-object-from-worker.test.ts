@@ -4,6 +4,7 @@ import { defineInbox } from '../../src/inbox/define-inbox.ts'
 import type { InboxDefinition } from '../../src/inbox/inbox.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { ObjectsInNode } from '../inbox/durable-object/objects-in-node.ts'
+import { everyFeature } from './every-feature.ts'
 
 // The suite runs in one process, so that it sees both sides. In workerd, it runs in the object
 // (inbox-durable-object.test.ts).
@@ -32,8 +33,4 @@ function subject() {
   }
 }
 
-inboxContract(
-  subject,
-  { test, expect },
-  { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
-)
+inboxContract(subject, { test, expect }, everyFeature)

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { type RunningWorker, WorkerOnDisk } from '../inbox/durable-object/workerd.ts'
 import { findRuntime } from '../support/find-runtime.ts'
+import { everyFeature } from './every-feature.ts'
 
 const binary = findRuntime('workerd')
 
@@ -31,9 +32,5 @@ describe.skipIf(binary === undefined)('in a Durable Object', () => {
   const never = () => {
     throw new Error('it runs in the object')
   }
-  inboxContract(
-    never,
-    { test: tell, expect },
-    { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
-  )
+  inboxContract(never, { test: tell, expect }, everyFeature)
 })

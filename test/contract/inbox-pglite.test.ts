@@ -3,8 +3,7 @@ import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pgliteInbox } from '../../src/inbox/pglite.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
-
-const features = { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true }
+import { everyFeature } from './every-feature.ts'
 
 describe('pgliteInbox', () => {
   let db: PGlite
@@ -25,5 +24,5 @@ describe('pgliteInbox', () => {
     }
     return { inbox: pgliteInbox({ db, schema: `subject ${number}` }), transactions: { write, texts } }
   }
-  inboxContract(subject, { test, expect }, features)
+  inboxContract(subject, { test, expect }, everyFeature)
 })

@@ -3,6 +3,7 @@ import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
 import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { drivers, temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
+import { everyFeature } from './every-feature.ts'
 
 /** Makes a table of texts in the file, which handlers write to in their transactions. */
 function textsIn(path: string) {
@@ -30,7 +31,7 @@ inboxContract(
     }
   },
   { test, expect },
-  { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
+  everyFeature,
 )
 
 describe.each(Object.entries(drivers))('with a database of %s', (_, open) => {
@@ -50,6 +51,6 @@ describe.each(Object.entries(drivers))('with a database of %s', (_, open) => {
       }
     },
     { test, expect },
-    { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
+    everyFeature,
   )
 })

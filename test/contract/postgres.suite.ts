@@ -4,8 +4,7 @@ import { type PostgresInboxOptions, postgresInbox } from '../../src/inbox/postgr
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { findPostgres } from '../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../support/postgres/postgres-server.ts'
-
-const features = { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true }
+import { everyFeature } from './every-feature.ts'
 
 /**
  * Runs the contract over `postgresInbox` with some options.
@@ -37,6 +36,6 @@ export function postgresContract(
         transactions: { write, texts },
       }
     }
-    inboxContract(subject, { test, expect }, features)
+    inboxContract(subject, { test, expect }, everyFeature)
   })
 }

@@ -4,9 +4,9 @@ import type { Pause, Pauses } from '../../src/inbox/reading.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
+import { everyFeature } from './every-feature.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
 
-const features = { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true }
 const transactions = { write() {}, texts: () => [] }
 
 const subjectOf = (wrong: Wrong<InboxDefinition>) => async () => {
@@ -154,7 +154,7 @@ test('The contract suite passes a correct inbox that can be paused', async () =>
           inboxContract(
             subjectOf(() => ({})),
             runner,
-            features,
+            everyFeature,
           ),
         name,
       ),
@@ -164,7 +164,7 @@ test('The contract suite passes a correct inbox that can be paused', async () =>
 test.concurrent.each(wrongPauses)(
   'The contract suite catches an inbox that %s',
   async (_, wrong, caughtBy, message) => {
-    const failures = await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, features), caughtBy)
+    const failures = await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, everyFeature), caughtBy)
     expect(failures).toEqual({ [caughtBy]: expect.stringContaining(message) })
   },
 )

@@ -5,6 +5,7 @@ import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
 import type { InboxSubject } from '../../src/testing/contract/inbox.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
+import { everyFeature } from './every-feature.ts'
 import { failuresOf } from './failures-of.ts'
 
 // A wrong one is found after a wait of 30 s at worst.
@@ -194,20 +195,7 @@ describe('the contract suite of inboxes with transactions', () => {
   const right = subjectOf(() => () => ({}))
 
   test.concurrent.each([...names])('passes a correct inbox: it %s', async (name) => {
-    expect(
-      await failuresOf(
-        (runner) =>
-          inboxContract(right, runner, {
-            transactions: true,
-            reads: true,
-            expects: true,
-            pauses: true,
-            strict: true,
-            limits: true,
-          }),
-        name,
-      ),
-    ).toEqual({})
+    expect(await failuresOf((runner) => inboxContract(right, runner, everyFeature), name)).toEqual({})
   })
 
   test('catches an inbox that has transactions, although its subject does not say so', async () => {
@@ -228,19 +216,8 @@ describe('the contract suite of inboxes with transactions', () => {
   })
 
   test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
-    expect(
-      await failuresOf(
-        (runner) =>
-          inboxContract(subjectOf(wrong), runner, {
-            transactions: true,
-            reads: true,
-            expects: true,
-            pauses: true,
-            strict: true,
-            limits: true,
-          }),
-        caughtBy,
-      ),
-    ).toEqual({ [caughtBy]: expect.stringContaining(message) })
+    expect(await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, everyFeature), caughtBy)).toEqual({
+      [caughtBy]: expect.stringContaining(message),
+    })
   })
 })

@@ -46,7 +46,7 @@ export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promi
   return { records: records.sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime()), deadLettersOnly: true }
 }
 
-/** Finds the event that one waits behind in a strict order: an earlier one of its media item that waits for its next attempt. */
+/** Finds the retry that a waiting event is behind in a strict order. */
 export async function blockerOf(inbox: ReadableInbox, waiting: EventRecord): Promise<EventRecord | undefined> {
   if (waiting.state !== 'waiting') return undefined
   const { records } = await storyOfMedia(inbox, waiting.mediaId)

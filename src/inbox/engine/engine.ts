@@ -1,5 +1,5 @@
 import { longestWaitMs } from '../../internal/timers.ts'
-import type { AttemptResult, Handle, InboxHost } from '../inbox.ts'
+import type { AttemptResult, EventOrder, Handle } from '../inbox.ts'
 import type { Job, JobAttempt, JobEnd, Parking } from './job.ts'
 import type { Jobs } from './jobs.ts'
 import { Lanes } from './lanes.ts'
@@ -10,13 +10,13 @@ export interface EngineOptions<EachJob extends Job> {
   readonly jobs: Jobs<EachJob>
   readonly settling: Settling<EachJob>
   readonly concurrency: number
-  readonly order?: InboxHost['order']
+  readonly order?: EventOrder | undefined
   /**
-   * Gives the jobs behind one that waits for its next attempt back to the storage, from where other processes can claim it. They
-   * are out of its lane. Absent if only this process makes the next attempt: they wait in their lane. For a strict order.
+   * Strict order: gives back the jobs behind a retry that any process can make. They are out of the lane. Absent if this process
+   * makes it: they stay in their blocked lane.
    */
   readonly giveBack?: (job: EachJob, behind: readonly EachJob[]) => void
-  /** Returns false if the event of a job has to go back instead of waiting here for the limit of a handler. */
+  /** False if the event must go back to the storage instead of waiting here for a handler's limit. */
   readonly mayPark?: (job: EachJob) => boolean
 }
 
@@ -78,7 +78,7 @@ export class Engine<EachJob extends Job> implements Parking<EachJob> {
     this.lanes.add(job)
   }
 
-  /** Starts nothing of a media item before the event with that key, which waits for its next attempt in the storage. */
+  /** Blocks the lane of a media item until the event with that key, a retry in the storage, is added. */
   hold(mediaId: string, key: string): void {
     this.lanes.hold(mediaId, key)
   }

@@ -21,7 +21,7 @@ export class Lanes<Job extends LaneJob> {
   readonly #start: (job: Job) => void
   /** The last job of each lane that has any. */
   readonly #last = new ChurnMap<string, Job>()
-  /** The lanes that wait for a job with that key, and the first job behind it. Absent until there is one. */
+  /** Blocked lanes: the key of the job that each waits for, and the first job behind it. Lazy. */
   #held: Map<string, { readonly key: string; first: Job | undefined }> | undefined
   /**
    * At most one job of each lane, in the order in which they became ready. The first `#started` of them have started.
@@ -63,7 +63,7 @@ export class Lanes<Job extends LaneJob> {
     else this.#makeReady(job)
   }
 
-  /** Starts the job that its lane waits for, before those that came meanwhile. */
+  /** Unblocks a lane with the job that it waited for. */
   #goOn(job: Job, first: Job | undefined): void {
     this.#held?.delete(job.lane)
     job.next = first
@@ -76,16 +76,13 @@ export class Lanes<Job extends LaneJob> {
     this.schedule()
   }
 
-  /**
-   * Starts no job of a lane until one with that key is added, which then goes first: the job that runs comes back, or one that a
-   * process before has left.
-   */
+  /** Blocks a lane until the job with that key is added, which then goes first. */
   hold(lane: string, key: string): void {
     this.#held ??= new Map()
     if (!this.#held.has(lane)) this.#held.set(lane, { key, first: undefined })
   }
 
-  /** Forgets the jobs behind one that runs, and returns them. */
+  /** Removes the jobs behind a running one, and returns them. */
   takeBehind(job: Job): readonly Job[] {
     const behind: Job[] = []
     for (let { next } = job; next !== undefined; next = next.next) behind.push(next as Job)

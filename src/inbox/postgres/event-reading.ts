@@ -16,8 +16,8 @@ const claimed = (schema: string): string => `claimed AS MATERIALIZED (
 )`
 
 /**
- * @param own the owner of this process's claims, if it has any: the claimed events of others count as running. `listen` if
- * processes hear notifications
+ * How Postgres' events are read. `listen`: processes hear notifications. `owner`: the owner of this process's claims; claimed events
+ * of others count as running.
  */
 export const postgresReading = (
   tables: Tables,

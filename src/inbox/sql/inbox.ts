@@ -1,6 +1,6 @@
 import { sha256 } from '#crypto'
 import { countdown, forLastSteps } from '../../internal/countdown.ts'
-import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
+import { type MaybePromise, whenever } from '../../internal/maybe-promise.ts'
 import { within } from '../../internal/timers.ts'
 import { Closing } from '../closing.ts'
 import type {
@@ -140,7 +140,7 @@ export class SqlInbox implements Inbox {
       return 'accepted'
     }
     const isNew = this.#store.accept({ accepted, owed: handlersOf(accepted.event), changes })
-    return isPromise(isNew) ? isNew.then(stored) : stored(isNew)
+    return whenever(isNew, stored)
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {

@@ -58,14 +58,14 @@ export class SqlWorker {
   /** Callers that wait for the end of an event, retries included, by key. */
   readonly #waits = new Map<string, () => void>()
   #claiming: Promise<void> | undefined
-  /** Handed over during a claim, whose events may be earlier ones of their media items. */
+  /** Handed over while a claim is in flight: its events may precede them in their lanes. */
   #behindClaim: SqlJob[] | undefined
   #isAwake = false
   /** False once a claim has found all the events that this process could take. */
   #mayHaveMore = true
   /** The media items that the last claim left out: this process has enough of their events, or a straggler holds them up. */
   #crowded: readonly string[] = []
-  /** Media items with an event that waits for its next attempt: `true` once that is recorded. For a strict order. */
+  /** Strict order: media items whose head is retrying. True once the retry is recorded. */
   readonly #heldBack = new Map<string, boolean>()
   /** True if the answer to a claim was lost: this process may hold events that it does not know. */
   #isUnsure = false
@@ -176,7 +176,7 @@ export class SqlWorker {
     this.wake()
   }
 
-  /** Holds the lanes of the events that wait in the storage for their next attempt. */
+  /** Blocks the lanes of the retries in the storage. */
   async #holdRetrying(tables: SqlTables): Promise<void> {
     const sql = `SELECT id, event FROM $event WHERE due_at IS NOT NULL AND id > $1 ORDER BY id LIMIT ${retryingPerTurn}`
     let rows: { readonly id: number; readonly event: string }[] = []
@@ -192,7 +192,7 @@ export class SqlWorker {
       const { mediaId, key } = JSON.parse(event) as MediaEvent
       this.#engine.hold(mediaId, key)
     } catch {
-      // It is damaged, and never claimed: nothing waits for it.
+      // Damaged, so never claimed.
     }
   }
 
@@ -292,7 +292,7 @@ export class SqlWorker {
     }
     const { events, nextInMs, hasMore } = claimed
     const jobs = events.map((event) => new SqlJob(event, this.#store)).filter((job) => !this.#heldBack.has(job.lane))
-    // Claimed before the database knew of the earlier event's next attempt.
+    // Claimed before the database knew of the retry.
     if (jobs.length < events.length) this.#isUnsure = this.#isAwake = true
     for (const job of jobs) this.#take(job)
     this.#addBehind()
@@ -319,23 +319,23 @@ export class SqlWorker {
 
   /** Gives up the claimed events that have not started. Resolves with the time until the next look (ms). */
   async #giveBack(): Promise<number> {
-    const waiting = [...this.jobs].filter(({ state }) => state === 'waiting')
-    for (const job of waiting) {
-      job.stop(new WebhookError('lease_lost', 'the inbox was paused'))
-      this.jobs.end(job, 'retried')
-    }
-    this.#isUnsure ||= waiting.length > 0
+    this.#handBack([...this.jobs].filter(({ state }) => state === 'waiting'))
     await this.#becomeSure()
     return this.#store.pollMs
   }
 
-  /**
-   * Gives up the events behind one whose next attempt any process can make. From its record on, claims leave them out until it has
-   * ended.
-   */
+  /** Ends jobs that do not run. The next claim gives their events up first. */
+  #handBack(jobs: readonly SqlJob[]): void {
+    for (const job of jobs) {
+      job.stop(new WebhookError('lease_lost', 'the event went back to the storage'))
+      this.jobs.end(job, 'retried')
+    }
+    this.#isUnsure ||= jobs.length > 0
+  }
+
+  /** Hands back the events behind a retry. Once it is recorded, claims leave them out. */
   #giveBackBehind(job: SqlJob, behind: readonly SqlJob[]): void {
-    for (const each of behind) this.jobs.end(each, 'retried')
-    this.#isUnsure ||= behind.length > 0
+    this.#handBack(behind)
     this.#heldBack.set(job.lane, false)
     void job.ended().then(() => this.#heldBack.set(job.lane, true))
   }
@@ -348,7 +348,7 @@ export class SqlWorker {
     await this.#store.keepOnly(this.jobs.held())
   }
 
-  /** @param behind takes the job until others are in its lane */
+  /** @param behind queues the job until a claim in flight has filled the lanes */
   #take(job: SqlJob, behind?: SqlJob[]): void {
     // The previous attempt was recorded, and its record is not confirmed yet.
     const previous = this.jobs.get(job.key)

@@ -270,6 +270,7 @@ export class SqliteClaims {
   }
 }
 
-const withHeld = (want: Want, due: readonly ClaimedEvent[]): Want => ({ ...want, held: [...want.held, ...due] })
+const withHeld = (want: Want, due: readonly ClaimedEvent[]): Want =>
+  due.length === 0 ? want : { ...want, held: [...want.held, ...due] }
 
 const idsOf = (rows: readonly unknown[]): number[] => (rows as readonly { id: number }[]).map(({ id }) => id)

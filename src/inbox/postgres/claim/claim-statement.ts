@@ -84,7 +84,7 @@ interface Parts extends Readonly<Record<ParameterName, string>> {
 
 /**
  * Makes the statement of a claim. It returns the claimed events in order, and then what it found.
- * @param isStrict true to claim nothing from behind an event that waits for its next attempt
+ * @param isStrict true to claim nothing from behind a retry
  */
 export function claimStatement(schema: string, parameter: Parameter, isStrict = false): string {
   const names = Object.entries(parameterTypes).map(([name, type], index) => [name, `${parameter(index + 1)}::${type}`])
@@ -165,7 +165,7 @@ const isBehind = (schema: string, row: string, condition: string): string => `(
 const isAfter = (schema: string, row: string, condition: string): string =>
   isBehind(schema, row, `${isUnclaimed('other')} AND ${condition}`)
 
-/** The condition that no earlier event of the media item waits for its next attempt, except one that is claimed now. */
+/** In a strict order, the condition that no earlier event of the media item is retrying, unless this claim takes it. */
 const isNext = ({ schema, isStrict }: Parts, row: string): string =>
   isStrict
     ? `NOT ${isBehind(schema, row, 'other.due_at IS NOT NULL AND other.id NOT IN (SELECT id FROM retries)')}`

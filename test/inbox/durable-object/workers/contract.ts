@@ -3,6 +3,7 @@ import { ObjectInbox } from '../../../../src/inbox/durable-object/inbox.ts'
 import type { InboxDefinition } from '../../../../src/inbox/inbox.ts'
 import type { ObjectNamespace, ObjectSql, ObjectState } from '../../../../src/storage/durable-objects.ts'
 import { inboxContract } from '../../../../src/testing/contract/inbox.ts'
+import { everyFeature } from '../../../contract/every-feature.ts'
 import { expect } from './expect.ts'
 
 // Runs the tests of the inbox's contract inside Durable Objects, each in a fresh one.
@@ -20,11 +21,7 @@ export class Contract {
   async fetch(request: Request): Promise<Response> {
     const tests = new Map<string, () => Promise<void>>()
     const test = (name: string, run: () => Promise<void>) => tests.set(name, run)
-    inboxContract(
-      () => this.#subject(),
-      { test, expect },
-      { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
-    )
+    inboxContract(() => this.#subject(), { test, expect }, everyFeature)
     try {
       const { name } = (await request.json()) as { name: string }
       await (tests.get(name) as () => Promise<void>)()
