@@ -15,8 +15,8 @@ export {
   type PartialFinishedEvent,
   type UnknownEvent,
   type UnknownEventType,
-} from './events/catalogue.ts'
-export { type LookedUpEvent, type LookupOutcome, lifecycleKey } from './events/lookup.ts'
+} from './events/media-service/catalogue.ts'
+export { type LookedUpEvent, type LookupOutcome, lifecycleKey } from './events/media-service/lookup.ts'
 export type { EventKeySource } from './events/parse.ts'
 export type { ExpectationOptions, Overdue, OverdueHandler } from './handlers/expectations.ts'
 export type {

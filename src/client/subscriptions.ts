@@ -1,4 +1,4 @@
-import { type EventType, eventTypes, flagName } from '../events/catalogue.ts'
+import { type EventType, eventTypes, flagName } from '../events/media-service/catalogue.ts'
 import { toCamelCase } from './naming.ts'
 
 /** The field of a webhook that subscribes it to a type. */

@@ -1,6 +1,6 @@
 import { WebhookError } from '../errors.ts'
 import { fatalDecoder } from '../internal/utf8.ts'
-import type { MediaEvent } from './catalogue.ts'
+import type { MediaEvent } from './media-service/catalogue.ts'
 
 /** A JSON object. A key `__proto__` is an ordinary own property, as in JSON.parse. */
 export type JsonObject = Readonly<Record<string, unknown>>

@@ -2,9 +2,9 @@ import { sha256 } from '#crypto'
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import type { MediaEvent, UnknownEventType } from './catalogue.ts'
+import type { MediaEvent, UnknownEventType } from './media-service/catalogue.ts'
 import { checkJsonObject, type JsonObject, parseJsonObject } from './json.ts'
-import { readWireEvent, type WireEvent } from './wire.ts'
+import { readWireEvent, type WireEvent } from './media-service/wire.ts'
 
 /**
  * A source of event keys other than the payload: a function, or a header that carries an id. A signature of the body

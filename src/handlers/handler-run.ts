@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import type { MediaEvent } from '../events/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox/inbox.ts'
 import { captureContext, type InContext } from '../internal/async-context.ts'
 import type { Timed } from '../internal/deadlines.ts'

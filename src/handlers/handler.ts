@@ -1,4 +1,4 @@
-import type { EventOf, EventType, MediaEvent } from '../events/catalogue.ts'
+import type { EventOf, EventType, MediaEvent } from '../events/media-service/catalogue.ts'
 import type { Logger } from '../internal/logger.ts'
 import type { RetryOptions } from './retry.ts'
 

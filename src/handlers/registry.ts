@@ -1,6 +1,6 @@
 import { checkedApart, checkOptions, flag, type Rules, text, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkTypes, type EventType, eventTypes, type MediaEvent } from '../events/catalogue.ts'
+import { checkTypes, type EventType, eventTypes, type MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AcceptedEvent, Expectations } from '../inbox/inbox.ts'
 import {
   type AcceptLookup,

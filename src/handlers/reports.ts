@@ -1,4 +1,4 @@
-import type { MediaEvent } from '../events/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AcceptedEvent } from '../inbox/inbox.ts'
 import type { InContext } from '../internal/async-context.ts'
 import type { HandlerContext } from './handler.ts'

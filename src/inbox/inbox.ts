@@ -1,4 +1,4 @@
-import type { MediaEvent } from '../events/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { Logger } from '../internal/logger.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import type { HandlerFailure, ReadableInbox, TraceCarrier, UnreadableDelivery } from './reading.ts'

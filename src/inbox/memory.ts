@@ -1,6 +1,6 @@
 import { checkOptions, having, largestCache, type Rules, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import type { MediaEvent } from '../events/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { ownClaims } from '../idempotency/lru.ts'
 import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
 import type { Logger } from '../internal/logger.ts'

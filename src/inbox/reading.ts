@@ -1,4 +1,4 @@
-import type { MediaEvent } from '../events/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 
 // The answers of an inbox about its events, and the operations on them.

@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import { eventTypes } from '../events/catalogue.ts'
+import { eventTypes } from '../events/media-service/catalogue.ts'
 import { overdueType } from '../handlers/expectations.ts'
 
 // The values of attributes. Values that a sender or a handler chooses are limited here, in number or in length.

@@ -11,7 +11,7 @@ import {
   type TracerProvider,
   trace,
 } from '@opentelemetry/api'
-import type { MediaEvent } from '../events/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { RunSpan, StartedRun } from '../handlers/reports.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'

@@ -1,7 +1,7 @@
 import type { Attributes, MeterProvider, TracerProvider } from '@opentelemetry/api'
 import { aFunction, checkOptions, having, type Rules, text } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import type { MediaEvent } from '../events/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { Telemetry } from '../receiver/telemetry.ts'
 import { Meters } from './meters.ts'
 import { Spans } from './spans.ts'

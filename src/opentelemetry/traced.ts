@@ -1,5 +1,5 @@
 import { type Attributes, type Context, context, type Span, SpanStatusCode } from '@opentelemetry/api'
-import type { MediaEvent } from '../events/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { RunReport, RunSpan } from '../handlers/reports.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
 import type { DeliveryReport } from '../receiver/hooks.ts'

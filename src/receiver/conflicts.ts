@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { ParsedBody } from '../delivery.ts'
-import type { MediaEvent } from '../events/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { isObject, type JsonObject } from '../events/json.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { ConflictReport } from './hooks.ts'

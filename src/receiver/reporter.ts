@@ -1,5 +1,5 @@
 import { aFunction, anObject, checkOptions } from '../check-options.ts'
-import type { MediaEvent } from '../events/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { type AttemptReport, type EndedRun, hasFailed, type RunReport, type RunReporter } from '../handlers/reports.ts'
 import type { AcceptedEvent, ActivityObserver } from '../inbox/inbox.ts'
 import { captureContext } from '../internal/async-context.ts'

@@ -1,5 +1,5 @@
 import type { Delivery } from '../delivery.ts'
-import { eventTypes, type MediaEvent } from '../events/catalogue.ts'
+import { eventTypes, type MediaEvent } from '../events/media-service/catalogue.ts'
 import type { Logger } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 

@@ -1,4 +1,4 @@
-import type { EventType } from '../events/catalogue.ts'
+import type { EventType } from '../events/media-service/catalogue.ts'
 
 /** The fields of a payload, in the order in which the service writes them. */
 export const fields = [

@@ -1,4 +1,4 @@
-import type { EventType } from '../../src/events/catalogue.ts'
+import type { EventType } from '../../src/events/media-service/catalogue.ts'
 import { faults, type Incident, type Plan, type PlannedEvent } from './plan.ts'
 import type { Random } from './random.ts'
 

@@ -1,4 +1,4 @@
-import { eventTypes } from '../../events/catalogue.ts'
+import { eventTypes } from '../../events/media-service/catalogue.ts'
 import { overdueType } from '../../handlers/expectations.ts'
 import type { EventState, InboxEvents } from '../../inbox/reading.ts'
 import { Choice, Field } from '../../page/fields.tsx'

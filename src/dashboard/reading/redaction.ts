@@ -1,4 +1,4 @@
-import type { MediaEvent } from '../../events/catalogue.ts'
+import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import { parseJsonObject } from '../../events/json.ts'
 import type { UnreadableDelivery } from '../../inbox/reading.ts'
 import { guarded } from '../../internal/guarded.ts'

@@ -1,7 +1,7 @@
 import type { Context, HonoRequest } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import * as z from 'zod'
-import type { FlagName } from '../../events/catalogue.ts'
+import type { FlagName } from '../../events/media-service/catalogue.ts'
 import { parseJson, readText } from '../http/read-body.ts'
 import { digits, oneOf, readInput, text } from '../shared/input.ts'
 import { subscriptionFlags } from '../workspace/webhooks.ts'

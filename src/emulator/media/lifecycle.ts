@@ -1,4 +1,4 @@
-import { type EventType, eventTypes } from '../../events/catalogue.ts'
+import { type EventType, eventTypes } from '../../events/media-service/catalogue.ts'
 import { type Payload, qualitiesAndStatus, timestamp } from '../../testing/payload.ts'
 
 /** The properties of a media item that its events contain. */

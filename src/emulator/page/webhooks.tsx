@@ -1,4 +1,4 @@
-import { eventTypes, type FlagName, flagName } from '../../events/catalogue.ts'
+import { eventTypes, type FlagName, flagName } from '../../events/media-service/catalogue.ts'
 import { Field, Tick } from '../../page/fields.tsx'
 import { Section } from '../../page/section.tsx'
 import type { Behaviour } from '../sending/sending.ts'

@@ -1,4 +1,4 @@
-import { eventTypes, type FlagName, flagName } from '../../events/catalogue.ts'
+import { eventTypes, type FlagName, flagName } from '../../events/media-service/catalogue.ts'
 import type { Changes } from '../shared/changes.ts'
 import { apiTimestamp, type Clock } from '../shared/clock.ts'
 import { Collection } from './collection.ts'

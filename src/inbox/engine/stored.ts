@@ -1,4 +1,4 @@
-import type { MediaEvent } from '../../events/catalogue.ts'
+import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { DeadLetter, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
 

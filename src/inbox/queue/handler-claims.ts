@@ -1,4 +1,4 @@
-import type { MediaEvent } from '../../events/catalogue.ts'
+import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import type { Claims } from '../../idempotency/store.ts'
 
 /** Marks a key as done. Resolves once the store has recorded it. */

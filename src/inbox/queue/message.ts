@@ -1,5 +1,5 @@
 import { sha256 } from '#crypto'
-import type { MediaEvent } from '../../events/catalogue.ts'
+import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import { decoder } from '../../internal/utf8.ts'
 import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent } from '../inbox.ts'

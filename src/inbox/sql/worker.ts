@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import type { MediaEvent } from '../../events/catalogue.ts'
+import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'

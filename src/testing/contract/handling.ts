@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import type { EventType, MediaEvent } from '../../events/catalogue.ts'
+import type { EventType, MediaEvent } from '../../events/media-service/catalogue.ts'
 import type {
   AcceptedEvent,
   ActivityObserver,

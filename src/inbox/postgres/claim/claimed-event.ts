@@ -1,4 +1,4 @@
-import type { MediaEvent } from '../../../events/catalogue.ts'
+import type { MediaEvent } from '../../../events/media-service/catalogue.ts'
 import type { EarlierAttempts } from '../../engine/job.ts'
 import { reviveEvent, reviveFailedAttempts } from '../../engine/stored.ts'
 import type { FailedAttempt, TraceCarrier } from '../../reading.ts'

@@ -1,4 +1,4 @@
-import type { MediaEvent } from '../../../events/catalogue.ts'
+import type { MediaEvent } from '../../../events/media-service/catalogue.ts'
 import type { Logger } from '../../../internal/logger.ts'
 import type { DeliveryOutcome } from '../../../receiver/acknowledgement.ts'
 import type { Receiver, ReceiverOptions } from '../../../receiver/options.ts'

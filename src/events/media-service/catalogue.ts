@@ -1,4 +1,4 @@
-import { WebhookError } from '../errors.ts'
+import { WebhookError } from '../../errors.ts'
 
 /**
  * The event types of the service, in the order in which they occur in the life of a media item. An event of any other type

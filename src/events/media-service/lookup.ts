@@ -1,8 +1,8 @@
-import type { Delivery } from '../delivery.ts'
-import { WebhookError } from '../errors.ts'
-import type { MaybePromise } from '../internal/maybe-promise.ts'
+import type { Delivery } from '../../delivery.ts'
+import { WebhookError } from '../../errors.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { type EventType, eventTypes, type MediaEvent } from './catalogue.ts'
-import { type EventKeySource, parseEvent, readTime } from './parse.ts'
+import { type EventKeySource, parseEvent, readTime } from '../parse.ts'
 
 /** An event that your look-up found. A field that is `null` or an empty string is absent. */
 export interface LookedUpEvent {
