@@ -1,10 +1,12 @@
 export type { BodyReader, Delivery, DeliveryHeaders, ParsedBody } from './delivery.ts'
 export { WebhookError, type WebhookErrorCode, webhookErrorCodes } from './errors.ts'
+export { defineSender, type SenderDefinition, type SenderReading } from './events/define-sender.ts'
+export type { UnknownEventType } from './events/event.ts'
+export type { LookupOutcome } from './events/lookup.ts'
 export {
   type EncodingFailedEvent,
   type EncodingFinishedEvent,
   type EncodingStartedEvent,
-  type EventOf,
   type EventType,
   eventTypes,
   type FileReceivedEvent,
@@ -14,10 +16,20 @@ export {
   type MediaType,
   type PartialFinishedEvent,
   type UnknownEvent,
-  type UnknownEventType,
 } from './events/media-service/catalogue.ts'
-export { type LookedUpEvent, type LookupOutcome, lifecycleKey } from './events/media-service/lookup.ts'
+export { type LookedUpEvent, lifecycleKey } from './events/media-service/lookup.ts'
 export type { EventKeySource } from './events/parse.ts'
+export type { AnySender } from './events/sender.ts'
+export type {
+  AnyEventOf,
+  EventOf,
+  MediaService,
+  Sender,
+  SenderEvent,
+  SenderLookup,
+  StandardSchema,
+  TypeOf,
+} from './events/types.ts'
 export type { ExpectationOptions, Overdue, OverdueHandler } from './handlers/expectations.ts'
 export type {
   ErrorHandler,

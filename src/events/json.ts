@@ -64,8 +64,25 @@ function excessOf(root: JsonObject): string | undefined {
   return undefined
 }
 
+/**
+ * Copies a JSON value without prototypes, without `__proto__`, and without a `constructor` that has a `prototype`: code that
+ * merges it into other objects cannot change the prototype of all.
+ */
+export function withoutPrototypes(value: unknown): unknown {
+  if (!isObject(value)) return value
+  if (Array.isArray(value)) return value.map(withoutPrototypes)
+  const copy = Object.create(null)
+  for (const [key, each] of Object.entries(value)) {
+    const reachesPrototype =
+      key === '__proto__' || (key === 'constructor' && isObject(each) && Object.hasOwn(each, 'prototype'))
+    if (!reachesPrototype) copy[key] = withoutPrototypes(each)
+  }
+  return copy
+}
+
 /** Estimates the memory that an event takes, in bytes. The estimate is rather too high. */
-export const sizeOf = ({ payload, qualities }: MediaEvent): number => 64 * qualities.length + sizeOfObject(payload)
+export const sizeOf = ({ payload, qualities, data }: MediaEvent & { readonly data?: unknown }): number =>
+  64 * qualities.length + sizeOfObject(payload) + (isObject(data) ? sizeOfObject(data) : 0)
 
 // Recursive, because the depth of a payload is limited.
 function sizeOfObject(object: JsonObject): number {
@@ -78,3 +95,25 @@ function sizeOfObject(object: JsonObject): number {
   }
   return size
 }
+
+// Requires an offset: a time without one would be read in this machine's time zone.
+const rfc3339 = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/
+
+// Every engine parses RFC 3339 as the service writes it, fractions beyond milliseconds included, but guesses at other
+// formats. A time that cannot be parsed must not lose the event. It stays in the payload.
+export function readTime(sent: string | number | undefined): Date | undefined {
+  if (typeof sent === 'number') return readEpoch(sent)
+  if (sent === undefined || !rfc3339.test(sent)) return undefined
+  const date = new Date(sent)
+  return Number.isNaN(date.getTime()) ? undefined : date
+}
+
+// From September 2001 to the year 5138, seconds and milliseconds since the epoch cannot be confused. Any other number
+// is probably not such a time.
+function readEpoch(number: number): Date | undefined {
+  if (number >= 1e9 && number < 1e11) return new Date(number * 1_000)
+  return number >= 1e12 && number < 1e14 ? new Date(number) : undefined
+}
+
+/** Returns true for a `Date` of any realm. */
+export const isDate = (value: unknown): value is Date => typeof (value as Date)?.getTime === 'function'

@@ -1,16 +1,18 @@
 import { checkedApart, checkOptions, text } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkTypes, type EventOf, type EventType, type MediaEvent } from '../events/media-service/catalogue.ts'
-import type { LookedUpEvent, LookupOutcome } from '../events/media-service/lookup.ts'
+import type { LookupOutcome } from '../events/lookup.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
+import { type AnySender, checkTypes } from '../events/sender.ts'
+import type { EventFrom, LookupOf, MediaService, TypeOf } from '../events/types.ts'
 import type { AcceptedEvent, Expectation, Expectations } from '../inbox/inbox.ts'
 import { parseDuration } from '../internal/duration.ts'
 import { longestWaitMs } from '../internal/timers.ts'
 import type { Handler, HandlerContext } from './handler.ts'
 
 /** The rule of an expectation. */
-export interface ExpectationOptions {
+export interface ExpectationOptions<Type extends string = TypeOf<MediaService>> {
   /** An event of one of these types has to follow. */
-  readonly then: EventType | readonly EventType[]
+  readonly then: Type | readonly Type[]
   /** The time in which it has to follow, from the acceptance of the first event: `'2 h'`, or a number of ms. */
   readonly within: number | string
   /**
@@ -24,27 +26,28 @@ export interface ExpectationOptions {
  * An expectation that no event has ended in time.
  * @typeParam Type the type of the event that began it
  */
-export interface Overdue<Type extends EventType = EventType> {
+export interface Overdue<Type extends string = TypeOf<MediaService>, Of extends AnySender = MediaService> {
   /** The name of the rule. */
   readonly rule: string
   /** The media item whose event did not come. */
   readonly mediaId: string
   /** The event that began the expectation. */
-  readonly event: EventOf<Type>
+  readonly event: EventFrom<Of, Type>
   /** The deadline. No event of `then` was accepted before it. */
   readonly dueAt: Date
   /**
    * Takes what a look-up says has happened to the media item, like `receiver.accept`. The event ends the other expectations
    * of the media item that wait for it, and its own handlers run after this one.
    */
-  accept(found: Omit<LookedUpEvent, 'mediaId' | 'principal'>): Promise<LookupOutcome>
+  accept(found: Omit<LookupOf<Of>, 'mediaId' | 'principal'>): Promise<LookupOutcome>
 }
 
 /** Handles what is overdue. It succeeds, fails and is retried like a handler of an event. */
-export type OverdueHandler<Type extends EventType = EventType, Additions = unknown> = (
-  overdue: Overdue<Type>,
-  context: HandlerContext & Additions,
-) => unknown
+export type OverdueHandler<
+  Type extends string = TypeOf<MediaService>,
+  Additions = unknown,
+  Of extends AnySender = MediaService,
+> = (overdue: Overdue<Type, Of>, context: HandlerContext & Additions) => unknown
 
 /** The type of the event that an inbox hands over when an expectation is overdue. */
 export const overdueType = 'expectation.overdue'
@@ -52,7 +55,7 @@ export const overdueType = 'expectation.overdue'
 /** The event that an inbox hands over when an expectation is overdue: the one that began it, under another type and key. */
 type OverdueEvent = MediaEvent & {
   /** Only the receiver sets it, so no sender can make such an event. */
-  readonly overdue?: { readonly rule: string; readonly type: EventType; readonly key: string; readonly dueAt: string }
+  readonly overdue?: { readonly rule: string; readonly type: string; readonly key: string; readonly dueAt: string }
 }
 
 interface Rule {
@@ -70,11 +73,11 @@ export class ExpectationRules {
   #rules: readonly Rule[] = []
 
   /** @throws WebhookError `invalid_option` */
-  add(name: string, types: readonly EventType[], options: ExpectationOptions): void {
+  add(name: string, types: readonly string[], options: ExpectationOptions<string>, sender: AnySender): void {
     const { then, within } = options
-    checkTypes('expect', types)
+    checkTypes('expect', types, sender)
     const ends = [then].flat()
-    checkTypes('expect: then', ends)
+    checkTypes('expect: then', ends, sender)
     const withinMs = typeof within === 'string' ? parseDuration(within) : within
     if (!(withinMs >= 1 && withinMs <= longestWaitMs))
       throw invalid("within has to be a time of up to 24 days, such as '2 h', or a number of ms")
@@ -101,8 +104,12 @@ export class ExpectationRules {
 }
 
 /** @throws WebhookError `invalid_option` */
-export const checkRule = (options: ExpectationOptions): void =>
-  checkOptions<ExpectationOptions>('expect', options ?? null, { then: checkedApart, within: checkedApart, name: text })
+export const checkRule = (options: ExpectationOptions<string>): void =>
+  checkOptions<ExpectationOptions<string>>('expect', options ?? null, {
+    then: checkedApart,
+    within: checkedApart,
+    name: text,
+  })
 
 const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `expect: ${problem}`)
 
@@ -117,26 +124,28 @@ function expectationOf({ name: rule, withinMs }: Rule, { event, receivedAt, trac
 }
 
 /** Takes what a look-up found. */
-export type AcceptLookup = (found: LookedUpEvent) => Promise<LookupOutcome>
+export type AcceptLookup = (found: object) => Promise<LookupOutcome>
 
 /** Makes the handler of the events that report what is overdue. */
 export const handlerOfOverdue =
-  (handler: OverdueHandler<never, never>, acceptLookup: AcceptLookup): Handler<never, never> =>
+  (handler: OverdueHandler<never, never>, acceptLookup: AcceptLookup, sender: AnySender): Handler<never, never> =>
   (event: MediaEvent, context) => {
     const { mediaId, principal } = event
     // The method is async, so that it also rejects for a look-up that is not an object.
     const accept: Overdue['accept'] = async (found) => acceptLookup({ ...found, mediaId, principal })
-    return handler({ ...(overdueOf(event) as OverdueReport), accept } as Overdue<never>, context)
+    const { event: begun, ...overdue } = overdueOf(event) as OverdueReport
+    const report = { ...overdue, event: sender.typed?.(begun) ?? begun, accept }
+    return handler(report as unknown as Overdue<never>, context)
   }
 
 /** What an inbox stores about an overdue expectation. */
-type OverdueReport = Omit<Overdue, 'accept'>
+type OverdueReport = Omit<Overdue, 'accept' | 'event'> & { readonly event: MediaEvent }
 
 /** Returns what an event reports as overdue, or `undefined` if it is the event of a delivery. */
 export function overdueOf(event: OverdueEvent): OverdueReport | undefined {
   const { overdue, ...fields } = event
   if (overdue === undefined) return undefined
   const { rule, type, key, dueAt } = overdue
-  const begun = Object.freeze({ ...fields, type, key }) as EventOf<EventType>
+  const begun = Object.freeze({ ...fields, type, key }) as MediaEvent
   return { rule, mediaId: event.mediaId, event: begun, dueAt: new Date(dueAt) }
 }

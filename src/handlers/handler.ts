@@ -1,4 +1,7 @@
-import type { EventOf, EventType, MediaEvent } from '../events/media-service/catalogue.ts'
+import type { EventFields } from '../events/event.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
+import type { AnySender } from '../events/sender.ts'
+import type { EventFrom, MediaService, TypeOf } from '../events/types.ts'
 import type { Logger } from '../internal/logger.ts'
 import type { RetryOptions } from './retry.ts'
 
@@ -22,13 +25,15 @@ export interface HandlerContext {
  * Handles an event. It succeeds when it returns or resolves; the value is not used.
  * @typeParam Additions the type of what the receiver's inbox adds to the context, such as `{ transaction }`
  */
-export type Handler<Event extends MediaEvent = MediaEvent, Additions = unknown> = (
+export type Handler<Event extends EventFields = MediaEvent, Additions = unknown> = (
   event: Event,
   context: HandlerContext & Additions,
 ) => unknown
 
 /** At most one handler for each type, for `createReceiver({ handlers })`. */
-export type Handlers<Additions = unknown> = { readonly [Type in EventType]?: Handler<EventOf<Type>, Additions> }
+export type Handlers<Additions = unknown, Of extends AnySender = MediaService> = {
+  readonly [Type in TypeOf<Of>]?: Handler<EventFrom<Of, Type>, Additions>
+}
 
 /** A number of runs in a second, a minute or an hour, such as `'10/s'`. */
 export type Rate = `${number}/${'s' | 'min' | 'h'}`

@@ -1,6 +1,7 @@
 import { checkedApart, checkOptions, flag, type Rules, text, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
-import { checkTypes, type EventType, eventTypes, type MediaEvent } from '../events/media-service/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
+import { type AnySender, checkTypes } from '../events/sender.ts'
 import type { AcceptedEvent, Expectations } from '../inbox/inbox.ts'
 import {
   type AcceptLookup,
@@ -12,14 +13,17 @@ import {
   overdueType,
   ruleOf,
 } from './expectations.ts'
-import type { ErrorHandler, Handler, HandlerOptions, Handlers } from './handler.ts'
+import type { ErrorHandler, Handler, HandlerOptions } from './handler.ts'
 import { Limiter, type Limits, limitRules } from './limits.ts'
 import { type RetryOptions, type RetrySchedule, retrySchedule } from './retry.ts'
 
 /** A handler and its name. */
 export interface RegisteredHandler {
   readonly name: string
+  /** Gets the event as inboxes store it. */
   readonly handler: Handler<never, never>
+  /** The function that was registered; absent for an expectation. */
+  readonly given?: Handler<never, never> | undefined
   /** `undefined` for every type, unknown ones included. */
   readonly types: readonly string[] | undefined
   /** `true` if it runs for test deliveries as well. */
@@ -43,6 +47,7 @@ const rules: Rules<HandlerOptions> = {
 /** The registered handlers, in the order of their registration. */
 export class HandlerRegistry {
   readonly expectations = new ExpectationRules()
+  readonly #sender: AnySender
   #handlers: readonly RegisteredHandler[] = []
   /** The handlers of expectations, which get no event of a sender. */
   #overdueHandlers: readonly RegisteredHandler[] = []
@@ -57,11 +62,17 @@ export class HandlerRegistry {
    * @param noLimits the reason why handlers cannot have limits, if they cannot
    * @throws WebhookError `invalid_option`
    */
-  constructor(handlers: Handlers<never> = {}, retry?: RetryOptions, noLimits?: string) {
+  constructor(
+    sender: AnySender,
+    handlers: Readonly<Record<string, Handler<never, never> | undefined>> = {},
+    retry?: RetryOptions,
+    noLimits?: string,
+  ) {
+    this.#sender = sender
     this.#retry = retry
     this.#noLimits = noLimits
     for (const [type, handler] of Object.entries(handlers)) {
-      if (handler !== undefined) this.add([type as EventType], handler)
+      if (handler !== undefined) this.add([type], handler)
     }
   }
 
@@ -75,16 +86,17 @@ export class HandlerRegistry {
   }
 
   /** @throws WebhookError `invalid_option` */
-  add(types: readonly EventType[] | undefined, handler: Handler<never, never>, options: HandlerOptions = {}): void {
+  add(types: readonly string[] | undefined, handler: Handler<never, never>, options: HandlerOptions = {}): void {
     checkOptions('on', options, rules)
     const { name, tests = false, timeoutMs, retry, concurrency, rate } = options
     checkFunction('on', handler)
-    if (types !== undefined) checkTypes('on', types, '; onAny receives events of every type')
+    if (types !== undefined) checkTypes('on', types, this.#sender, '; onAny receives events of every type')
     this.#checkName('on', name)
     const schedule = retry === undefined ? undefined : this.#scheduleOf(retry)
     const limiter = this.#limiterOf({ concurrency, rate })
-    const given = { handler, types, tests, timeoutMs, retry: schedule, limiter }
-    this.#replace([...this.#handlers, { name: name ?? this.#nameFor(handler), ...given }])
+    const own = { types, tests, timeoutMs, retry: schedule, limiter }
+    const call = { handler: this.#typed(handler), given: handler }
+    this.#replace([...this.#handlers, { name: name ?? this.#nameFor(handler), ...call, ...own }])
   }
 
   /**
@@ -93,8 +105,8 @@ export class HandlerRegistry {
    * @throws WebhookError `invalid_option`
    */
   addExpectation(
-    types: readonly EventType[],
-    options: ExpectationOptions,
+    types: readonly string[],
+    options: ExpectationOptions<string>,
     overdueHandler: OverdueHandler<never, never>,
     accept: AcceptLookup,
   ): void {
@@ -102,10 +114,16 @@ export class HandlerRegistry {
     checkFunction('expect', overdueHandler)
     const name = options.name ?? this.#nameFor(overdueHandler, 'overdue')
     this.#checkName('expect', name)
-    this.expectations.add(name, types, options)
-    const handler = handlerOfOverdue(overdueHandler, accept)
+    this.expectations.add(name, types, options, this.#sender)
+    const handler = handlerOfOverdue(overdueHandler, accept, this.#sender)
     this.#overdueHandlers = [...this.#overdueHandlers, { name, handler, types: [overdueType], tests: false }]
     this.#replace(this.#handlers)
+  }
+
+  #typed(handler: Handler<never, never>): Handler<never, never> {
+    const sender = this.#sender
+    if (sender.typed === undefined) return handler
+    return (event: MediaEvent, context) => handler(sender.typed?.(event) as never, context)
   }
 
   #checkName(method: string, name: string | undefined): void {
@@ -125,14 +143,14 @@ export class HandlerRegistry {
   }
 
   /** Removes a handler from the given types or, without `types`, from all types. */
-  remove(types: readonly EventType[] | undefined, handler: Handler<never, never> | undefined): void {
-    if (types !== undefined) checkTypes('off', types)
+  remove(types: readonly string[] | undefined, handler: Handler<never, never> | undefined): void {
+    if (types !== undefined) checkTypes('off', types, this.#sender)
     checkFunction('off', handler)
     this.#replace(
       this.#handlers.flatMap((registered) => {
-        if (registered.handler !== handler) return [registered]
+        if (registered.given !== handler) return [registered]
         if (types === undefined || registered.types === undefined) return types === undefined ? [] : [registered]
-        const left = registered.types.filter((type) => !(types as readonly string[]).includes(type))
+        const left = registered.types.filter((type) => !types.includes(type))
         return left.length === 0 ? [] : [{ ...registered, types: left }]
       }),
     )
@@ -158,7 +176,7 @@ export class HandlerRegistry {
     if (known !== undefined) return known
     const handlers = this.#handlers.filter(({ types }) => types?.includes(type) ?? true)
     // Only the catalogue's types are cached: a sender can make up any number of others.
-    if ((eventTypes as readonly string[]).includes(type)) this.#byType.set(type, handlers)
+    if (this.#sender.types.includes(type)) this.#byType.set(type, handlers)
     return handlers
   }
 

@@ -17,7 +17,7 @@ export interface HandlerFailure {
 }
 
 /**
- * A delivery that passed verification and could not be parsed. Neither URL nor headers are kept: they contain secrets.
+ * A delivery that passed verification and could not be parsed. Neither URL nor other headers are kept: they contain secrets.
  */
 export interface UnreadableDelivery {
   /** The reason why it could not be parsed. */
@@ -28,6 +28,8 @@ export interface UnreadableDelivery {
   readonly eventId: string | undefined
   /** The principal that the verifier named. */
   readonly principal?: string | undefined
+  /** The headers that the sender's `read` asks for, such as one with the type. */
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** The bytes as sent, or JSON written from the parsed body if another parser had consumed them. */
   readonly body: Uint8Array
 }

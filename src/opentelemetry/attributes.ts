@@ -1,5 +1,4 @@
 import { WebhookError } from '../errors.ts'
-import { eventTypes } from '../events/media-service/catalogue.ts'
 import { overdueType } from '../handlers/expectations.ts'
 
 // The values of attributes. Values that a sender or a handler chooses are limited here, in number or in length.
@@ -13,10 +12,18 @@ const other = '_OTHER'
 /** Every span and metric of a `messaging.*` name has it. */
 export const system = { 'messaging.system': 'media_webhooks' }
 
-const knownTypes: ReadonlySet<string> = new Set([...eventTypes, overdueType])
+/** The destinations of a receiver: its event types. A sender can invent types, so all that are unknown share one. */
+export class Destinations {
+  readonly #known = new Set([overdueType])
 
-/** The type of an event as a destination. The sender can invent types, so there is one value for all that are unknown. */
-export const destinationOf = (type: string): string => (knownTypes.has(type) ? type : other)
+  know(types: readonly string[]): void {
+    for (const type of types) this.#known.add(type)
+  }
+
+  of(type: string): string {
+    return this.#known.has(type) ? type : other
+  }
+}
 
 /** The kind of an error: the code of a `WebhookError`, otherwise its name if that is a word. */
 export function errorTypeOf(error: unknown): string {

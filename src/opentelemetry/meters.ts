@@ -2,13 +2,14 @@ import { type Attributes, createNoopMeter, type MeterProvider, metrics } from '@
 import type { AttemptReport, RunReport } from '../handlers/reports.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { ConflictReport, DeliveryReport } from '../receiver/hooks.ts'
-import { destinationOf, limitedErrorTypes, scope, system } from './attributes.ts'
+import { type Destinations, limitedErrorTypes, scope, system } from './attributes.ts'
 import { observeInbox } from './gauges.ts'
 import { createInstruments, type Instruments } from './instruments.ts'
 
 interface MetersOptions {
   /** The attributes of every metric of the receiver. */
   readonly own: Attributes
+  readonly destinations: Destinations
   readonly meterProvider: MeterProvider | undefined
 }
 
@@ -18,6 +19,7 @@ const noMeter = createNoopMeter()
 /** Records the metrics of a receiver. */
 export class Meters {
   readonly #own: Attributes
+  readonly #destinations: Destinations
   readonly #given: MeterProvider | undefined
   readonly #errorType = limitedErrorTypes()
   readonly #sets = new AttributeSets()
@@ -28,7 +30,8 @@ export class Meters {
   #observed: Inbox | undefined
   #stopObserving = () => {}
 
-  constructor({ own, meterProvider }: MetersOptions) {
+  constructor({ own, destinations, meterProvider }: MetersOptions) {
+    this.#destinations = destinations
     this.#own = own
     this.#ofInbox = own
     this.#given = meterProvider
@@ -72,7 +75,7 @@ export class Meters {
   delivery({ outcome, status, type, durationMs }: DeliveryReport): void {
     const instruments = this.#current()
     if (instruments === undefined) return
-    const destination = type && destinationOf(type)
+    const destination = type && this.#destinations.of(type)
     const ofDelivery = this.#sets.of(`delivery ${outcome} ${destination}`, () => ({
       ...system,
       ...this.#own,
@@ -90,7 +93,7 @@ export class Meters {
     const instruments = this.#current()
     if (instruments === undefined) return
     const { handler, outcome } = report
-    const destination = destinationOf(report.type)
+    const destination = this.#destinations.of(report.type)
     const error = 'error' in report ? this.#errorType(report.error) : undefined
     const ofRun = this.#sets.of(`run ${destination} ${outcome} ${error} ${handler}`, () => ({
       ...system,
@@ -107,7 +110,7 @@ export class Meters {
   attempt({ outcome, type, sinceReceivedMs }: AttemptReport): void {
     const instruments = this.#current()
     if (instruments === undefined) return
-    const destination = destinationOf(type)
+    const destination = this.#destinations.of(type)
     const ofType = this.#ofType(destination)
     const ofAttempt = this.#sets.of(`attempt ${destination} ${outcome}`, () => ({
       ...ofType,
@@ -118,7 +121,7 @@ export class Meters {
   }
 
   conflict({ type }: ConflictReport): void {
-    this.#current()?.conflicts.add(1, this.#ofType(destinationOf(type)))
+    this.#current()?.conflicts.add(1, this.#ofType(this.#destinations.of(type)))
   }
 
   #ofType(destination: string): Attributes {

@@ -17,13 +17,14 @@ import type { Inbox } from '../inbox/inbox.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
 import type { DeliverySpan } from '../receiver/telemetry.ts'
-import { destinationOf, mediaIdOf, scope, system } from './attributes.ts'
+import { type Destinations, mediaIdOf, scope, system } from './attributes.ts'
 import { fromCarrier } from './carrier.ts'
 import { TracedDelivery, TracedRun } from './traced.ts'
 
 interface SpansOptions {
   /** The attributes of every span of the receiver. */
   readonly own: Attributes
+  readonly destinations: Destinations
   readonly attributes: ((event: MediaEvent) => Attributes) | undefined
   readonly tracerProvider: TracerProvider | undefined
 }
@@ -41,10 +42,12 @@ export class Spans {
   readonly #receiving: Attributes
   readonly #processing: Attributes
   readonly #attributes: SpansOptions['attributes']
+  readonly #destinations: Destinations
   /** `true` if a consumer of a queue passes the events in. Its own span is then active. */
   #hasConsumer = false
 
-  constructor({ own, attributes, tracerProvider }: SpansOptions) {
+  constructor({ own, destinations, attributes, tracerProvider }: SpansOptions) {
+    this.#destinations = destinations
     this.#provider = tracerProvider
     this.#receiving = { ...receiving, ...own }
     this.#processing = { ...processing, ...own }
@@ -76,7 +79,7 @@ export class Spans {
     return new TracedDelivery(span, trace.setSpan(parent, span), (event) => ({
       ...this.#attributesOf(event),
       ...this.#receiving,
-      'messaging.destination.name': destinationOf(event.type),
+      'messaging.destination.name': this.#destinations.of(event.type),
       'media_webhooks.media_id': mediaIdOf(event.mediaId),
     }))
   }
@@ -85,7 +88,7 @@ export class Spans {
     const tracer = this.#tracer()
     if (tracer === undefined) return untraced
     const { parent, links } = this.#placeOf(carrier)
-    const destination = destinationOf(event.type)
+    const destination = this.#destinations.of(event.type)
     const attributes = {
       ...this.#processing,
       'messaging.destination.name': destination,

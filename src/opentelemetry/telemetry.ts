@@ -3,6 +3,7 @@ import { aFunction, checkOptions, having, type Rules, text } from '../check-opti
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { Telemetry } from '../receiver/telemetry.ts'
+import { Destinations } from './attributes.ts'
 import { Meters } from './meters.ts'
 import { Spans } from './spans.ts'
 
@@ -45,13 +46,15 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   checkOptions('openTelemetry', options, rules)
   const { receiver, attributes, tracerProvider, meterProvider } = options
   const own = receiver === undefined ? {} : { 'media_webhooks.receiver': receiver }
-  const spans = new Spans({ own, attributes, tracerProvider })
-  const meters = new Meters({ own, meterProvider })
+  const destinations = new Destinations()
+  const spans = new Spans({ own, destinations, attributes, tracerProvider })
+  const meters = new Meters({ own, destinations, meterProvider })
   let isInUse = false
   return {
-    opened(inbox, name) {
+    opened(inbox, name, types) {
       if (isInUse) throw invalid('it serves one receiver; call it once for each')
       isInUse = true
+      destinations.know(types)
       spans.opened(inbox)
       meters.opened(inbox, name)
     },

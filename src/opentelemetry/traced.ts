@@ -4,7 +4,6 @@ import type { RunReport, RunSpan } from '../handlers/reports.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
 import type { DeliveryReport } from '../receiver/hooks.ts'
 import type { DeliverySpan } from '../receiver/telemetry.ts'
-import { destinationOf } from './attributes.ts'
 import { toCarrier } from './carrier.ts'
 import { recordError } from './exceptions.ts'
 
@@ -33,8 +32,9 @@ export class TracedDelivery implements DeliverySpan {
     const span = this.#span
     if (span.isRecording()) {
       if (event !== undefined) {
-        span.updateName(`receive ${destinationOf(event.type)}`)
-        span.setAttributes(this.#attributesOf(event))
+        const attributes = this.#attributesOf(event)
+        span.updateName(`receive ${attributes['messaging.destination.name']}`)
+        span.setAttributes(attributes)
       }
       span.setAttribute('media_webhooks.outcome', outcome)
       span.setAttribute('http.response.status_code', status)

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache'
 import type { ParsedBody } from '../delivery.ts'
-import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { isObject, type JsonObject } from '../events/json.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
+import type { AnySender } from '../events/sender.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { ConflictReport } from './hooks.ts'
 
@@ -12,13 +13,15 @@ const maxBytes = 4_096
 /** Finds duplicates whose payload differs from the accepted one. Reports each key once. */
 export class Conflicts {
   readonly #inbox: Inbox
+  readonly #sender: AnySender
   readonly #report: (report: ConflictReport) => void
   /** The newest accepted events. Empty: nothing to compare with, or reported. */
   readonly #accepted = new LRUCache<string, { readonly event?: MediaEvent | undefined }>({ max: maxEvents })
   #isReading = false
 
-  constructor(inbox: Inbox, report: (report: ConflictReport) => void) {
+  constructor(inbox: Inbox, sender: AnySender, report: (report: ConflictReport) => void) {
     this.#inbox = inbox
+    this.#sender = sender
     this.#report = report
   }
 
@@ -31,7 +34,7 @@ export class Conflicts {
   async duplicate(event: MediaEvent): Promise<void> {
     const { key, type, mediaId } = event
     const { event: first = event } = this.#accepted.get(key) ?? (await this.#stored(key))
-    const fields = differing(fieldsOf(first), fieldsOf(event))
+    const fields = differing(this.#sender.comparable(first), this.#sender.comparable(event))
     if (fields.length === 0) return
     this.#accepted.set(key, {})
     this.#report({ key, type, mediaId, fields })
@@ -51,12 +54,6 @@ export class Conflicts {
       this.#isReading = false
     }
   }
-}
-
-/** The compared fields, those of an envelope's `data` included. A repeated delivery may have a time of its own. */
-function fieldsOf({ format, payload }: MediaEvent): JsonObject {
-  const data = format === 'envelope' && { ...(payload['data'] as JsonObject), data: undefined }
-  return { ...payload, ...data, emitted_at: undefined, emittedAt: undefined }
 }
 
 const differing = (first: JsonObject, second: JsonObject): string[] =>

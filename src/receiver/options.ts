@@ -11,9 +11,10 @@ import {
 } from '../check-options.ts'
 import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import type { EventOf, EventType, MediaEvent } from '../events/media-service/catalogue.ts'
-import type { LookedUpEvent, LookupOutcome } from '../events/media-service/lookup.ts'
+import type { LookupOutcome } from '../events/lookup.ts'
 import type { EventKeySource } from '../events/parse.ts'
+import type { AnySender } from '../events/sender.ts'
+import type { AnyEventOf, EventFrom, LookupOf, MediaService, TypeOf } from '../events/types.ts'
 import type { ExpectationOptions, OverdueHandler } from '../handlers/expectations.ts'
 import type { ErrorHandler, Handler, HandlerOptions, Handlers } from '../handlers/handler.ts'
 import type { RetryOptions } from '../handlers/retry.ts'
@@ -37,12 +38,18 @@ import type { Telemetry } from './telemetry.ts'
 /**
  * The options of `createReceiver`.
  * @typeParam Additions the type of what the inbox adds to the context of the handlers, such as `{ transaction }`
+ * @typeParam Of the sender
  */
-export interface ReceiverOptions<Additions = unknown> {
+export interface ReceiverOptions<Additions = unknown, Of extends AnySender = MediaService> {
   /** Decides which deliveries come from the sender. `unverified()` accepts them all. */
   readonly verify: Verifier
+  /**
+   * The service that sends the deliveries, if it is another than the media service: what `defineSender` returns.
+   * @defaultValue the media service
+   */
+  readonly sender?: Of
   /** The initial handlers, at most one for each type; `on` adds more. */
-  readonly handlers?: Handlers<NoInfer<Additions>>
+  readonly handlers?: Handlers<NoInfer<Additions>, NoInfer<Of>>
   /**
    * Keeps accepted events until they are handled.
    * @defaultValue `memoryInbox()`
@@ -94,9 +101,9 @@ export interface ReceiverOptions<Additions = unknown> {
   readonly bodyTimeoutMs?: number
   /**
    * Replaces the event key. A delivery without the named header gets the default key.
-   * @defaultValue the id a verifier offers, otherwise a key made of the payload
+   * @defaultValue the id that the sender's `read` returns or a verifier offers, otherwise a key made of the payload
    */
-  readonly eventKey?: EventKeySource
+  readonly eventKey?: EventKeySource<AnyEventOf<NoInfer<Of>>>
   /** Functions that get a report of each delivery, of each run of a handler and of each attempt. */
   readonly hooks?: Hooks
   /** Traces and measures the receiver: `openTelemetry()` of `media-webhooks/opentelemetry`. */
@@ -112,8 +119,9 @@ export interface ReceiverOptions<Additions = unknown> {
 /**
  * Receives deliveries and passes their events to handlers.
  * @typeParam Additions the type of what the inbox adds to the context of the handlers, such as `{ transaction }`
+ * @typeParam Of the sender
  */
-export interface Receiver<out Additions = unknown> {
+export interface Receiver<out Additions = unknown, Of extends AnySender = MediaService> {
   /** Takes a delivery through the whole path. The promise never rejects: every delivery has an acknowledgement. */
   receive(delivery: Delivery): Promise<Acknowledgement>
   /**
@@ -128,7 +136,7 @@ export interface Receiver<out Additions = unknown> {
    * @throws WebhookError `malformed`, `overloaded`, `closing`, `unavailable` or `in_progress`, as a delivery is rejected;
    * `internal` if the function of `eventKey` throws; `invalid_option` with `ack: 'handled'`
    */
-  accept(found: LookedUpEvent, options?: AcceptOptions): Promise<LookupOutcome>
+  accept(found: LookupOf<Of>, options?: AcceptOptions): Promise<LookupOutcome>
   /**
    * Handles a message that `queueInbox` has sent to its queue. It runs the handlers that have not completed yet, and
    * tells the queue what to do. An event that was handled before is `done`.
@@ -141,13 +149,13 @@ export interface Receiver<out Additions = unknown> {
    * Registers a handler for one type or several.
    * @throws WebhookError `invalid_option` for a type that is not in the catalogue, or a name that is taken.
    */
-  on<Type extends EventType>(
+  on<Type extends TypeOf<Of>>(
     type: Type | readonly Type[],
-    handler: Handler<EventOf<Type>, Additions>,
+    handler: Handler<EventFrom<Of, Type>, Additions>,
     options?: HandlerOptions,
-  ): Receiver<Additions>
+  ): Receiver<Additions, Of>
   /** Registers a handler for events of every type, unknown types included. */
-  onAny(handler: Handler<MediaEvent, Additions>, options?: HandlerOptions): Receiver<Additions>
+  onAny(handler: Handler<AnyEventOf<Of>, Additions>, options?: HandlerOptions): Receiver<Additions, Of>
   /**
    * Expects that each event of `type` is followed by one of `then`, of the same media item, within a time. The
    * deadline is stored with the event. An event of `then` ends it, in whatever order the two arrive. Otherwise the
@@ -162,21 +170,21 @@ export interface Receiver<out Additions = unknown> {
    * @throws WebhookError `invalid_option` for an invalid rule, a name that is taken, or an inbox that keeps no expectations
    * on this platform
    */
-  expect<Type extends EventType>(
+  expect<Type extends TypeOf<Of>>(
     type: Type | readonly Type[],
-    rule: ExpectationOptions,
-    handler: OverdueHandler<Type, Additions>,
-  ): Receiver<Additions>
+    rule: ExpectationOptions<TypeOf<Of>>,
+    handler: OverdueHandler<Type, Additions, Of>,
+  ): Receiver<Additions, Of>
   /** Removes a handler from one type or several, or from every type. */
-  off<Type extends EventType>(
+  off<Type extends TypeOf<Of>>(
     type: Type | readonly Type[],
-    handler: Handler<EventOf<Type>, Additions>,
-  ): Receiver<Additions>
-  off(handler: Handler<never, Additions>): Receiver<Additions>
+    handler: Handler<EventFrom<Of, Type>, Additions>,
+  ): Receiver<Additions, Of>
+  off(handler: Handler<never, Additions>): Receiver<Additions, Of>
   /** Returns true if a handler is registered for events of the type; with `onAny`, `true` for all. */
-  handles(type: EventType): boolean
+  handles(type: TypeOf<Of>): boolean
   /** Registers a function that is called for every failure of a handler. */
-  onError(handler: ErrorHandler): Receiver<Additions>
+  onError(handler: ErrorHandler): Receiver<Additions, Of>
   /** Adds hooks to those that the receiver was made with. Returns a function that removes them. */
   observe(hooks: Hooks): () => void
   /**
@@ -192,6 +200,8 @@ export interface Receiver<out Additions = unknown> {
   close(options?: CloseOptions): Promise<CloseReport>
   /** The open inbox, for its statistics and dead letters. */
   readonly inbox: Inbox
+  /** The service whose deliveries it takes. */
+  readonly sender: Of
   /** The setup of the receiver, for adapters and the dashboard. */
   readonly setup: ReceiverSetup
 }
@@ -210,7 +220,7 @@ export interface ReceiverSetup {
  * Checks at run time what the types check at compile time, for callers who use JavaScript.
  * @throws WebhookError `invalid_option`
  */
-export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additions>): void {
+export function checkReceiverOptions<Additions, Of extends AnySender>(options: ReceiverOptions<Additions, Of>): void {
   const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, order } = options ?? ({} as never)
   // Without `needsBytes`, a verifier of signatures would be called with an empty body, and could accept it.
   if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
@@ -241,6 +251,7 @@ export function checkReceiverOptions<Additions>(options: ReceiverOptions<Additio
 
 const rules: Rules<ReceiverOptions> = {
   verify: checkedApart,
+  sender: having('what defineSender returns', 'read', 'toEvent'),
   handlers: anObject,
   inbox: having('a definition, such as memoryInbox() (are its parentheses missing?)', 'open'),
   ack: oneOf('accepted', 'handled'),

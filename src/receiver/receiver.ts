@@ -1,10 +1,14 @@
 import { aFunction, checkOptions } from '../check-options.ts'
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import type { EventType, MediaEvent } from '../events/media-service/catalogue.ts'
-import { type LookedUpEvent, type LookupOutcome, parseLookup } from '../events/media-service/lookup.ts'
+import { type LookupOutcome, parseLookup } from '../events/lookup.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
+import { mediaService } from '../events/media-service/sender.ts'
 import { parseEvent, type Vouched } from '../events/parse.ts'
+import type { AnySender } from '../events/sender.ts'
+import type { MediaService } from '../events/types.ts'
 import { createDispatcher } from '../handlers/dispatcher.ts'
+import type { AcceptLookup } from '../handlers/expectations.ts'
 import type { Handler } from '../handlers/handler.ts'
 import { HandlerRegistry } from '../handlers/registry.ts'
 import { retrySchedule } from '../handlers/retry.ts'
@@ -39,9 +43,13 @@ import type { DeliverySpan } from './telemetry.ts'
  * ```
  * @throws WebhookError `invalid_option`, or `unavailable` when the inbox cannot be opened
  */
-export function createReceiver<Additions = unknown>(options: ReceiverOptions<Additions>): Receiver<Additions> {
+export function createReceiver<Additions = unknown, Of extends AnySender = MediaService>(
+  options: ReceiverOptions<Additions, Of>,
+): Receiver<Additions, Of> {
   checkReceiverOptions(options)
-  const { verify: verifier, inbox: definition = memoryInbox(), maxBodyBytes = 65_536, eventKey } = options
+  const { verify: verifier, inbox: definition = memoryInbox(), maxBodyBytes = 65_536 } = options
+  const sender: AnySender = options.sender ?? mediaService
+  const parsing = { sender, keySource: options.eventKey }
   const {
     ack = 'accepted',
     order = 'loose',
@@ -52,7 +60,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   const logger = safeLogger(options.logger ?? consoleLogger)
   const lossWithoutWait = checkPlatform(definition, ack, logger, options.platform)
   const { retry = ack === 'handled' ? undefined : {} } = options
-  const registry = new HandlerRegistry(options.handlers, retry, definition.limits ? undefined : definition.name)
+  const registry = new HandlerRegistry(sender, options.handlers, retry, definition.limits ? undefined : definition.name)
   const { telemetry } = options
   const reporter = createReporter(options.hooks ?? {}, logger, telemetry)
   const inbox = definition.open({
@@ -66,7 +74,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     handlersOf: (event) => registry.handlersOf(event).map(({ name }) => name),
     handlers: () => registry.handlers,
     expectations: (accepted) => registry.effectsOf(accepted),
-    parse: (unreadable) => parseEvent(unreadable.body, undefined, unreadable, eventKey),
+    parse: (unreadable) => parseEvent(parsing, unreadable.body, undefined, unreadable),
     logger,
     order,
     observe: reporter.observeForInbox,
@@ -75,14 +83,14 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       ((step, durationMs, error) => reporter.guarded('telemetry', () => telemetry.measured(step, durationMs, error))),
   })
   try {
-    telemetry?.opened(inbox, definition.name)
+    telemetry?.opened(inbox, definition.name, sender.types)
   } catch (error) {
     // Its file or its connections would stay open.
     reporter.guarded('closing the inbox', () => inbox.close({ timeoutMs: 0 }))
     throw error
   }
-  const senderChanges = new SenderChanges(logger, verifier)
-  const conflicts = new Conflicts(inbox, reporter.conflict)
+  const senderChanges = new SenderChanges(logger, verifier, sender)
+  const conflicts = new Conflicts(inbox, sender, reporter.conflict)
   const deadlines = new Deadlines(bodyTimeoutMs)
   const closing = new Closing('the receiver is closing', close)
   let inFlight = 0
@@ -113,7 +121,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       }
       vouched = decision
       senderChanges.checkSignature(delivery)
-      const parsed = parseEvent(body, delivery, vouched, eventKey)
+      const parsed = parseEvent(parsing, body, delivery, vouched)
       event = isPromise(parsed) ? await parsed : parsed
       senderChanges.check(event)
       const taken = registry.handles(event.type, event.test)
@@ -132,7 +140,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
       const error = toRejectionError(thrown)
       // Only parsing throws this code, so the delivery has passed verification.
       if (error.code === 'malformed' && body !== undefined) {
-        await keepUnreadable(inbox, error, delivery, body, vouched, eventKey).catch(notKept)
+        await keepUnreadable(inbox, parsing, error, delivery, body, vouched).catch(notKept)
       }
       return reject(error, startedAt, event, span)
     } finally {
@@ -162,7 +170,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
   }
 
   /** The path of a look-up: that of a delivery after its verification. It is not reported as a delivery. */
-  async function acceptLookup(found: LookedUpEvent, options: AcceptOptions = {}): Promise<LookupOutcome> {
+  async function acceptLookup(found: object, options: AcceptOptions = {}): Promise<LookupOutcome> {
     checkOptions('accept', options, { waitUntil: aFunction })
     const risk = options.waitUntil === undefined && lossWithoutWait
     if (ack === 'handled') throw new WebhookError('invalid_option', "accept: it works with ack 'accepted' only")
@@ -170,7 +178,7 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     inFlight++
     try {
       closing.checkOpen()
-      const event = await parseLookup(found, eventKey)
+      const event = await parseLookup(parsing, found)
       const { key, type, mediaId } = event
       const isHandled = registry.handles(type, event.test)
       const outcome = isHandled ? ((await take(event, options)) as 'accepted' | 'duplicate') : 'ignored'
@@ -203,8 +211,9 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     return inbox.close({ timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedAt)) })
   }
 
-  return withRegistration(registry, whyNotExpect(definition, ack, options.platform), {
+  const receiver = withRegistration(registry, whyNotExpect(definition, ack, options.platform), {
     inbox,
+    sender: sender as never,
     setup: { ack, order, inbox: definition, logger },
     receive: receiveTraced,
     accept: acceptLookup,
@@ -216,6 +225,8 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
     close: (options) => closing.start(options),
     ready: async () => inbox.ready?.(),
   })
+  // The registry and the parser check at run time what these types say.
+  return receiver as unknown as Receiver<Additions, Of>
 }
 
 /**
@@ -225,12 +236,15 @@ export function createReceiver<Additions = unknown>(options: ReceiverOptions<Add
 function withRegistration(
   registry: HandlerRegistry,
   noExpecting: string | undefined,
-  path: Pick<Receiver, 'inbox' | 'setup' | 'receive' | 'accept' | 'observe' | 'handle' | 'ready' | 'close'>,
-): Receiver<never> {
-  const receiver: Receiver<never> = {
+  path: Pick<
+    Receiver<never, never>,
+    'inbox' | 'sender' | 'setup' | 'receive' | 'accept' | 'observe' | 'handle' | 'ready' | 'close'
+  >,
+): Receiver<never, never> {
+  const receiver: Receiver<never, never> = {
     ...path,
     on(type, handler, options) {
-      registry.add([type].flat(), handler, options)
+      registry.add([type].flat() as string[], handler, options)
       return receiver
     },
     onAny(handler, options) {
@@ -239,10 +253,10 @@ function withRegistration(
     },
     expect(type, rule, handler) {
       if (noExpecting !== undefined) throw new WebhookError('invalid_option', `expect: ${noExpecting}`)
-      registry.addExpectation([type].flat(), rule, handler, path.accept)
+      registry.addExpectation([type].flat() as string[], rule, handler, path.accept as AcceptLookup)
       return receiver
     },
-    off(type: EventType | readonly EventType[] | Handler<never, never>, handler?: Handler<never, never>) {
+    off(type: string | readonly string[] | Handler<never, never>, handler?: Handler<never, never>) {
       if (typeof type === 'function') registry.remove(undefined, type)
       else registry.remove([type].flat(), handler)
       return receiver

@@ -1,5 +1,6 @@
 import type { Delivery } from '../delivery.ts'
-import { eventTypes, type MediaEvent } from '../events/media-service/catalogue.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
+import type { AnySender } from '../events/sender.ts'
 import type { Logger } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 
@@ -30,10 +31,12 @@ export class SenderChanges {
   readonly #types = new Set<string>()
   readonly #readHeaders = new Set<string>()
   readonly #verifier: Verifier
+  readonly #catalogue: readonly string[]
   /** The number of deliveries left to check for a signature. A verifier that needs the bytes reads one of its own. */
   #unchecked: number
 
-  constructor(logger: Logger, verifier: Verifier) {
+  constructor(logger: Logger, verifier: Verifier, { types }: AnySender) {
+    this.#catalogue = types
     this.#logger = logger
     this.#verifier = verifier
     this.#unchecked = verifier.needsBytes ? 0 : maxChecked
@@ -73,7 +76,7 @@ export class SenderChanges {
 
   /** Checks the type of an event that no handler is registered for. */
   checkIgnored({ type }: MediaEvent): void {
-    if ((eventTypes as readonly string[]).includes(type) || !isNew(this.#types, type)) return
+    if (this.#catalogue.includes(type) || !isNew(this.#types, type)) return
     this.#logger.warn({ type }, 'events of an unknown type are ignored: only onAny receives them')
   }
 }

@@ -1,6 +1,6 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import type { EventKeySource, Vouched } from '../events/parse.ts'
+import type { Parsing, Vouched } from '../events/parse.ts'
 import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/inbox.ts'
 import type { Deadlines } from '../internal/deadlines.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
@@ -156,17 +156,20 @@ const unauthorized = (cause: unknown): RejectionError =>
  */
 export async function keepUnreadable(
   inbox: Inbox,
-  { message: reason }: Error,
+  { sender, keySource }: Parsing,
+  { message, cause }: Error,
   { headers }: Delivery,
   body: Uint8Array | ParsedBody,
   vouched: Vouched | undefined,
-  eventKey: EventKeySource | undefined,
 ): Promise<void> {
+  const detail = cause instanceof Error ? cause.message : cause
+  const kept = Array.from(sender.headers, (name) => [name, headers.get(name)]).filter(([, value]) => value !== null)
   await inbox.keepUnreadable?.({
-    reason,
+    reason: detail === undefined ? message : `${message} (${detail})`,
     receivedAt: new Date(),
-    eventId: (typeof eventKey === 'object' && headers.get(eventKey.header)) || vouched?.eventId,
+    eventId: (typeof keySource === 'object' && headers.get(keySource.header)) || vouched?.eventId,
     principal: vouched?.principal || undefined,
+    ...(kept.length > 0 && { headers: Object.fromEntries(kept) }),
     body: ArrayBuffer.isView(body) ? body : encoder.encode(JSON.stringify(body.parsed)),
   })
 }

@@ -20,8 +20,12 @@ export interface DeliverySpan {
  * and its methods must not throw.
  */
 export interface Telemetry extends Hooks {
-  /** Called once, when the receiver has opened its inbox. */
-  opened(inbox: Inbox, name: string): void
+  /**
+   * Called once, when the receiver has opened its inbox.
+   * @param name the inbox's
+   * @param types the event types of the sender; it can send others
+   */
+  opened(inbox: Inbox, name: string, types: readonly string[]): void
   /** Called when the receiver begins to close. */
   closing(): void
   /** Starts the span of a delivery, while only its headers are known. */

@@ -1,6 +1,9 @@
 import { aFunction, anObject, checkOptions, oneOf, type Rules, text } from '../check-options.ts'
 import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
+import { mediaService } from '../events/media-service/sender.ts'
+import type { AnySender } from '../events/sender.ts'
+import type { MediaService } from '../events/types.ts'
 import { encoder } from '../internal/utf8.ts'
 import type { Acknowledgement } from '../receiver/acknowledgement.ts'
 import type { Receiver } from '../receiver/options.ts'
@@ -52,24 +55,31 @@ export interface Delivered extends Acknowledgement {
  * const { status, handled } = await deliver(receiver, samplePayload('encoding.finished'), { sign })
  * await handled
  * ```
- * @param payload a payload, or the exact string or bytes of a body
+ * @param payload a payload, or the exact string or bytes of a body. For a sender of your own, any JSON object
  * @throws WebhookError `invalid_option`
  */
-export async function deliver(
-  receiver: Pick<Receiver, 'receive'>,
-  payload: Payload | string | Uint8Array,
+export async function deliver<Of extends AnySender = MediaService>(
+  receiver: Pick<Receiver, 'receive'> & { readonly sender?: Of },
+  payload: (Of extends MediaService ? Payload : object) | string | Uint8Array,
   options: DeliverOptions = {},
 ): Promise<Delivered> {
   if (typeof receiver?.receive !== 'function')
     throw invalid('deliver: give it a receiver; are the parentheses of createReceiver() missing?')
   let handled: Promise<unknown> = Promise.resolve()
   const acknowledgement = await receiver.receive({
-    ...(await makeDelivery(payload, options)),
+    ...(await makeDelivery(bodyFor(receiver.sender, payload), options)),
     waitUntil: (promise) => {
       handled = promise
     },
   })
   return { ...acknowledgement, handled }
+}
+
+/** Of a sender of your own, only you know the payloads. */
+function bodyFor(sender: AnySender | undefined, payload: object | string | Uint8Array): Payload | string | Uint8Array {
+  const isOwn = sender !== undefined && sender !== mediaService
+  const isObject = typeof payload === 'object' && payload !== null && !ArrayBuffer.isView(payload)
+  return isOwn && isObject ? JSON.stringify(payload) : (payload as Payload)
 }
 
 /**

@@ -1,5 +1,5 @@
-import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import { parseJsonObject } from '../../events/json.ts'
+import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import type { UnreadableDelivery } from '../../inbox/reading.ts'
 import { guarded } from '../../internal/guarded.ts'
 import type { Logger } from '../../internal/logger.ts'

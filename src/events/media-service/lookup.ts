@@ -1,8 +1,6 @@
-import type { Delivery } from '../../delivery.ts'
-import { WebhookError } from '../../errors.ts'
-import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import { isDate, readTime } from '../json.ts'
+import { lookedUpText, wrongLookup } from '../lookup.ts'
 import { type EventType, eventTypes, type MediaEvent } from './catalogue.ts'
-import { type EventKeySource, parseEvent, readTime } from '../parse.ts'
 
 /** An event that your look-up found. A field that is `null` or an empty string is absent. */
 export interface LookedUpEvent {
@@ -23,52 +21,24 @@ export interface LookedUpEvent {
   readonly principal?: string | null | undefined
 }
 
-/**
- * The outcome of a look-up: the event is in the inbox, was accepted before, or is of a type that neither a handler nor an
- * expectation is about.
- */
-export type LookupOutcome = 'accepted' | 'duplicate' | 'ignored'
-
-/**
- * Makes the event of a look-up, as if the service had sent it.
- * @throws WebhookError `malformed`, naming the field and never its value; `internal` if the function of the event key fails
- */
-export function parseLookup(found: LookedUpEvent, keySource: EventKeySource | undefined): MaybePromise<MediaEvent> {
-  const delivery: Delivery = {
-    method: 'POST',
-    url: '/',
-    headers: { get: () => null },
-    body: { parsed: toPayload(found) },
-  }
-  const principal = textOf('principal', found.principal)
-  return parseEvent(delivery.body as { parsed: unknown }, delivery, { principal }, keySource, 'lookup')
-}
-
 /** Writes the payload that the service would have sent, in its order. Its own reader would be too tolerant of a typo. */
-function toPayload(found: LookedUpEvent): Readonly<Record<string, string>> {
-  const { type, emittedAt, mediaId, qualities, title, status, ...rest } = found ?? ({} as never)
-  const { mediaType, userId, principal: _, ...unknown } = rest as Partial<LookedUpEvent>
+export function toPayload(found: Omit<LookedUpEvent, 'principal'>): Readonly<Record<string, string>> {
+  const { type, emittedAt, mediaId, qualities, title, status, mediaType, userId, ...unknown } = found
   const [stranger] = Object.keys(unknown)
-  if (stranger !== undefined) throw malformed(`there is no field ${stranger}`)
+  if (stranger !== undefined) throw wrongLookup(`there is no field ${stranger}`)
   if (!eventTypes.includes(type)) throw malformedField('type', `one of ${eventTypes.join(', ')}`)
   const payload = {
     type,
     emitted_at: timeOf(emittedAt),
-    media_id: textOf('mediaId', mediaId),
+    media_id: lookedUpText('mediaId', mediaId),
     qualities: namesOf(qualities),
-    title: textOf('title', title),
-    status: textOf('status', status),
-    media_type: textOf('mediaType', mediaType),
-    user_id: textOf('userId', userId),
+    title: lookedUpText('title', title),
+    status: lookedUpText('status', status),
+    media_type: lookedUpText('mediaType', mediaType),
+    user_id: lookedUpText('userId', userId),
   }
   if (payload.media_id === '') throw malformedField('mediaId', 'a non-empty string')
   return Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== ''))
-}
-
-function textOf(field: string, value: unknown): string {
-  if (value === undefined || value === null) return ''
-  if (typeof value !== 'string') throw malformedField(field, 'a string')
-  return value
 }
 
 // The payload joins the names with commas.
@@ -81,18 +51,13 @@ function namesOf(qualities: unknown): string {
 
 function timeOf(value: unknown): string {
   if (!isDate(value)) {
-    const text = textOf('emittedAt', value)
+    const text = lookedUpText('emittedAt', value)
     if (text === '' || readTime(text) !== undefined) return text
   } else if (!Number.isNaN(value.getTime())) return value.toISOString()
   throw malformedField('emittedAt', 'a valid Date, or RFC 3339 such as 2026-03-01T12:00:00Z')
 }
 
-/** Returns true for a `Date` of any realm. */
-const isDate = (value: unknown): value is Date => typeof (value as Date)?.getTime === 'function'
-
-const malformedField = (field: string, expected: string) => malformed(`field ${field}: expected ${expected}`)
-
-const malformed = (problem: string) => new WebhookError('malformed', `accept: ${problem}`)
+const malformedField = (field: string, expected: string) => wrongLookup(`field ${field}: expected ${expected}`)
 
 /**
  * An event key by which an event that a look-up found equals its late delivery: the type, the media id and the quality

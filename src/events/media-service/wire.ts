@@ -1,8 +1,8 @@
 import * as z from 'zod/mini'
 import { $ZodObjectJIT } from 'zod/v4/core'
 import { WebhookError } from '../../errors.ts'
-import { eventTypes, flagName } from './catalogue.ts'
 import { isObject, type JsonObject } from '../json.ts'
+import { eventTypes, flagName } from './catalogue.ts'
 
 /** The fields of either wire format under one set of names. A field that is absent, null or empty is `undefined`. */
 export interface WireEvent {

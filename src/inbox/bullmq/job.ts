@@ -1,5 +1,4 @@
 import type { Job } from 'bullmq'
-import { sha256 } from '#crypto'
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
 import { reviveAccepted, reviveFailedAttempts, unreadableKey } from '../engine/stored.ts'
 import type { AcceptedEvent } from '../inbox.ts'
@@ -11,7 +10,7 @@ export interface UnreadableData {
   /** The key of its dead letter. */
   readonly key: string
   readonly unreadable: Record<'reason' | 'receivedAt' | 'body', string> &
-    Pick<Partial<UnreadableDelivery>, 'eventId' | 'principal'>
+    Pick<Partial<UnreadableDelivery>, 'eventId' | 'principal' | 'headers'>
   /** When a process that replayed it kept it again (ms). */
   readonly keptAgainAt?: number
 }
@@ -58,14 +57,13 @@ export const isUnreadable = (data: unknown): data is UnreadableData =>
   typeof (data as Partial<UnreadableData> | null)?.unreadable?.body === 'string'
 
 export async function toUnreadableData({ body, receivedAt, ...rest }: UnreadableDelivery): Promise<UnreadableData> {
-  const text = toBase64(body)
-  const key = unreadableKey((await sha256(text)).slice(0, 32), rest.principal)
-  return { key, unreadable: { ...rest, receivedAt: receivedAt.toISOString(), body: text } }
+  const key = await unreadableKey({ ...rest, body })
+  return { key, unreadable: { ...rest, receivedAt: receivedAt.toISOString(), body: toBase64(body) } }
 }
 
 export function toUnreadable({ unreadable }: UnreadableData): UnreadableDelivery {
-  const { reason, eventId, principal, receivedAt, body } = unreadable
-  return { reason, eventId, principal, receivedAt: new Date(receivedAt), body: fromBase64(body) }
+  const { receivedAt, body, eventId, ...rest } = unreadable
+  return { ...rest, eventId, receivedAt: new Date(receivedAt), body: fromBase64(body) }
 }
 
 /** Reads the progress of an event. */

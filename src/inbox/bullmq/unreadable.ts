@@ -55,7 +55,4 @@ export class KeptUnreadable {
   }
 }
 
-export const unreadableLetter = (data: UnreadableData): DeadLetter => ({
-  ...unreadableDeadLetter(toUnreadable(data), ''),
-  key: data.key,
-})
+export const unreadableLetter = (data: UnreadableData): DeadLetter => unreadableDeadLetter(toUnreadable(data), data.key)

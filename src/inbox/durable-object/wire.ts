@@ -36,13 +36,7 @@ export const unpackDeadLetter = ({ text, body }: WireDeadLetter): DeadLetter =>
   readDeadLetter({ dead_letter: text, body })
 
 /** An unreadable delivery as JSON has it. */
-export interface WireUnreadable {
-  readonly reason: string
-  readonly receivedAt: string
-  readonly eventId: string | undefined
-  readonly principal?: string | undefined
-  readonly body: string
-}
+export type WireUnreadable = Omit<UnreadableDelivery, 'receivedAt' | 'body'> & Record<'receivedAt' | 'body', string>
 
 export const packUnreadable = ({ receivedAt, body, ...unreadable }: UnreadableDelivery): WireUnreadable => ({
   ...unreadable,
@@ -50,16 +44,8 @@ export const packUnreadable = ({ receivedAt, body, ...unreadable }: UnreadableDe
   body: toBase64(body),
 })
 
-export const unpackUnreadable = ({
-  reason,
-  receivedAt,
-  eventId,
-  principal,
-  body,
-}: WireUnreadable): UnreadableDelivery => ({
-  reason,
-  eventId,
-  principal,
+export const unpackUnreadable = ({ receivedAt, body, ...unreadable }: WireUnreadable): UnreadableDelivery => ({
+  ...unreadable,
   receivedAt: new Date(receivedAt),
   body: fromBase64(body),
 })

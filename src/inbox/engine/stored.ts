@@ -1,3 +1,4 @@
+import { sha256 } from '#crypto'
 import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { DeadLetter, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
@@ -9,21 +10,24 @@ import type { DeadLetter, FailedAttempt, HandlerFailure, UnreadableDelivery } fr
 export const maxUnreadable = 1_000
 
 /**
- * Makes the key of an unreadable delivery's dead letter.
- * @param digest a hash of the body, since the sender repeats the same bytes
- * @param principal keeps two tenants apart that send the same bytes
+ * Makes the key of an unreadable delivery's dead letter: a hash of its body and its kept headers, since the sender repeats both.
+ * The principal keeps two tenants apart that send the same bytes.
  */
-export const unreadableKey = (digest: string, principal: string | undefined): string =>
-  principal === undefined ? `unreadable:${digest}` : `unreadable:${digest}:${principal}`
+export async function unreadableKey({
+  body,
+  headers,
+  principal,
+}: Pick<UnreadableDelivery, 'body' | 'headers' | 'principal'>): Promise<string> {
+  const ofBody = await sha256(body as Uint8Array<ArrayBuffer>)
+  const digest = headers === undefined ? ofBody : await sha256(ofBody + JSON.stringify(headers))
+  return ['unreadable', digest.slice(0, 32), ...(principal === undefined ? [] : [principal])].join(':')
+}
 
-/**
- * Makes the dead letter of an unreadable delivery.
- * @param digest a hash of its body
- */
-export function unreadableDeadLetter(unreadable: UnreadableDelivery, digest: string): DeadLetter {
-  const { reason, receivedAt, principal } = unreadable
+/** Makes the dead letter of an unreadable delivery. */
+export function unreadableDeadLetter(unreadable: UnreadableDelivery, key: string): DeadLetter {
+  const { reason, receivedAt } = unreadable
   return {
-    key: unreadableKey(digest, principal),
+    key,
     event: undefined,
     unreadable,
     receivedAt,

@@ -1,8 +1,7 @@
 import { LRUCache } from 'lru-cache'
-import { sha256 } from '#crypto'
 import { sizeOf } from '../../events/json.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { unreadableDeadLetter } from '../engine/stored.ts'
+import { unreadableDeadLetter, unreadableKey } from '../engine/stored.ts'
 import { pageOf } from '../operations/page.ts'
 import { replayAll } from '../operations/replay-all.ts'
 import type {
@@ -63,7 +62,7 @@ export class MemoryDeadLetters implements DeadLetters {
   async addUnreadable({ body, ...rest }: UnreadableDelivery): Promise<void> {
     // A copy: what the receiver was given belongs to the application, and may be part of a larger buffer.
     const unreadable = { ...rest, body: new Uint8Array(body) }
-    const deadLetter = unreadableDeadLetter(unreadable, (await sha256(unreadable.body)).slice(0, 32))
+    const deadLetter = unreadableDeadLetter(unreadable, await unreadableKey(unreadable))
     if (!this.#unreadable.has(deadLetter.key)) this.#unreadable.set(deadLetter.key, deadLetter)
   }
 

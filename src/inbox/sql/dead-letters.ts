@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { nextTurn } from '../../internal/timers.ts'
-import { maxUnreadable, unreadableDeadLetter } from '../engine/stored.ts'
+import { maxUnreadable, unreadableDeadLetter, unreadableKey } from '../engine/stored.ts'
 import type { InboxHost } from '../inbox.ts'
 import { type ParsedEvent, parseAgain } from '../operations/dead-letters.ts'
 import { pageOf } from '../operations/page.ts'
@@ -70,15 +70,9 @@ export interface Parsing {
 
 /**
  * Keeps an unreadable delivery, unless it is there, and drops the oldest ones beyond the limit.
- * @param digest a hash of its body
  */
-export async function keepUnreadable(
-  tables: SqlTables,
-  unreadable: UnreadableDelivery,
-  digest: string,
-  logger: Logger,
-): Promise<void> {
-  const deadLetter = unreadableDeadLetter(unreadable, digest)
+export async function keepUnreadable(tables: SqlTables, unreadable: UnreadableDelivery, logger: Logger): Promise<void> {
+  const deadLetter = unreadableDeadLetter(unreadable, await unreadableKey(unreadable))
   const sql = 'INSERT INTO $dead_letter (hash, dead_letter, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING'
   const values = [tables.hashKey(deadLetter.key), writeDeadLetter(deadLetter), unreadable.body]
   await tables.change([{ sql, values }])

@@ -1,4 +1,3 @@
-import { sha256 } from '#crypto'
 import { countdown, forLastSteps } from '../../internal/countdown.ts'
 import { type MaybePromise, whenever } from '../../internal/maybe-promise.ts'
 import { within } from '../../internal/timers.ts'
@@ -146,8 +145,7 @@ export class SqlInbox implements Inbox {
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
     this.#closing.checkOpen()
     const { accepting, tables } = this.#store
-    const digest = await sha256(unreadable.body as Uint8Array<ArrayBuffer>)
-    await keepUnreadable(accepting ?? tables, unreadable, digest.slice(0, 32), this.#host.logger)
+    await keepUnreadable(accepting ?? tables, unreadable, this.#host.logger)
   }
 
   stats(): MaybePromise<InboxStats> {

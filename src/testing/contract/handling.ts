@@ -120,7 +120,7 @@ export function openInbox(
 export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent {
   const type: EventType = 'encoding.finished'
   const emittedAt = '2026-03-01T12:00:00.123456789Z'
-  const event: MediaEvent = {
+  const event: MediaEvent & { readonly data: unknown } = {
     type,
     key,
     format: 'flat',
@@ -142,6 +142,8 @@ export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent
       user_id: ['u1'],
       extra: { nested: [1, null] },
     },
+    // Events of senders other than the media service have it.
+    data: { nested: [null] },
   }
   return { event, receivedAt: new Date('2026-03-01T12:00:01.500Z') }
 }

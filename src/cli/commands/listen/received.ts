@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { nodeHandler } from '../../../../adapters/node.ts'
+import { mediaService } from '../../../events/media-service/sender.ts'
 import { parseEvent } from '../../../events/parse.ts'
 import {
   createReceiver,
@@ -94,7 +95,7 @@ const fieldsOf = (raw: readonly string[]): [string, string][] =>
 
 async function eventOf({ body }: ReceivedDelivery, delivery: Delivery): Promise<MediaEvent | undefined> {
   try {
-    return await parseEvent(body, delivery, undefined, undefined)
+    return await parseEvent({ sender: mediaService, keySource: undefined }, body, delivery)
   } catch {
     return undefined
   }

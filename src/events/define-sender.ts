@@ -1,0 +1,201 @@
+import { aFunction, anObject, checkOptions, required, text } from '../check-options.ts'
+import type { DeliveryHeaders } from '../delivery.ts'
+import { WebhookError } from '../errors.ts'
+import { isPromise } from '../internal/maybe-promise.ts'
+import { checkSchema, validate } from './data.ts'
+import type { UnknownEventType } from './event.ts'
+import { isDate, isObject, type JsonObject, readTime, withoutPrototypes } from './json.ts'
+import { bounded, keyOfBody } from './key.ts'
+import { wrongLookup } from './lookup.ts'
+import type { MediaEvent } from './media-service/catalogue.ts'
+import type { AnySender, Reading } from './sender.ts'
+import type { Sender, SenderLookup, StandardSchema } from './types.ts'
+
+/** A sender of your own. */
+export interface SenderDefinition<Data> {
+  /** Its name in logs and error messages, such as `mux`. */
+  readonly name: string
+  /**
+   * A schema of `event.data` for each event type: zod, valibot, arktype or any other Standard Schema. An async one is
+   * refused. An event of another type reaches only `onAny`.
+   */
+  readonly events: { readonly [Type in keyof Data]: StandardSchema<Data[Type]> }
+  /**
+   * Reads a payload. What it throws makes the delivery `malformed`: it is answered 400, and kept as unreadable.
+   * @param payload the JSON object as sent. Its objects have no prototype, and no `__proto__`
+   * @param headers for a sender that puts the type or the id there. The headers that you ask for are kept with an unreadable
+   * delivery, so read no secret
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: the JSON of a sender, which the schema checks afterwards
+  read(payload: Readonly<Record<string, any>>, headers: DeliveryHeaders): SenderReading
+}
+
+/** The fields that `read` finds in a payload. */
+export interface SenderReading {
+  readonly type: string
+  /** The id of the media item. Its events are handled in order. */
+  readonly mediaId: string
+  /**
+   * The sender's id of the event, equal in every retry. It becomes the event key.
+   * @defaultValue an id that the verifier offers, otherwise a hash of the body
+   */
+  readonly id?: string | null | undefined
+  /** The time at which it was emitted: a `Date`, RFC 3339, or a Unix time in s or ms. */
+  readonly emittedAt?: Date | string | number | null | undefined
+  /**
+   * What the schema checks, as JSON.
+   * @defaultValue the payload
+   */
+  readonly data?: unknown
+}
+
+/** What a defined sender has read. Its data is absent if it is the payload. */
+interface DefinedReading extends Reading {
+  readonly mediaId: string
+  readonly emittedAt: Date | undefined
+  readonly issues: readonly string[]
+  readonly data?: unknown
+}
+
+/** An event as inboxes store it: with the data as sent, which the schema checks again before a handler gets it. */
+type StoredEvent = MediaEvent & { readonly data?: unknown }
+
+/** Maximum number of header names that are kept for unreadable deliveries. */
+const maxHeaders = 32
+
+/**
+ * Defines a sender of your own, for `createReceiver({ sender })`.
+ *
+ * ```ts
+ * const mux = defineSender({
+ *   name: 'mux',
+ *   events: { 'video.asset.ready': z.object({ duration: z.number().optional() }) },
+ *   read: ({ type, id, created_at, data }) => ({ type, mediaId: data.id, id, emittedAt: created_at, data }),
+ * })
+ * ```
+ * @throws WebhookError `invalid_option`
+ */
+export function defineSender<Data extends object>(definition: SenderDefinition<Data>): Sender<Data> {
+  checkOptions('defineSender', definition ?? null, {
+    name: required(text),
+    events: required(anObject),
+    read: required(aFunction),
+  })
+  const { name, events, read } = definition
+  const schemas = new Map<string, StandardSchema>(Object.entries(events))
+  if (schemas.size === 0) throw invalid('events: give at least one event type')
+  if (name === 'media-service') throw invalid('name: media-service is the name of the default sender')
+  for (const [type, schema] of schemas) checkSchema(type, schema)
+  const headers = new Set<string>()
+
+  /** Checks a reading, and its data. */
+  const checked = (found: SenderReading, payload: JsonObject): DefinedReading => {
+    const reading = toReading(found, payload)
+    validate(schemas.get(reading.type), reading.data ?? payload)
+    return reading
+  }
+
+  const sender: AnySender = {
+    name,
+    types: [...schemas.keys()],
+    headers,
+    read(sent, from) {
+      const payload = withoutPrototypes(sent) as JsonObject
+      const get = (header: string) => {
+        if (headers.size < maxHeaders) headers.add(header.toLowerCase())
+        return from.get(header)
+      }
+      return checked(
+        readWith(name, () => read(payload, { get })),
+        payload,
+      )
+    },
+    readLookup(found) {
+      const { type, mediaId, id, emittedAt, data, ...unknown } = found as Partial<SenderLookup>
+      const [stranger] = Object.keys(unknown)
+      if (stranger !== undefined) throw wrongLookup(`there is no field ${stranger}`)
+      if (!schemas.has(type as string))
+        throw wrongLookup(`field type: expected one of ${[...schemas.keys()].join(', ')}`)
+      const reading = checked({ type, mediaId, id, emittedAt, data: data ?? null } as SenderReading, {})
+      if (reading.issues.length > 0)
+        throw wrongLookup('field emittedAt: expected a valid Date, RFC 3339 or a Unix time')
+      return { reading, payload: { ...found, emittedAt: reading.emittedAt?.toISOString(), data: reading.data } }
+    },
+    keyOf({ type, mediaId }: DefinedReading, body) {
+      const ofBody = keyOfBody(body)
+      // They may come from headers, beside equal bodies.
+      const withFields = (key: string) => bounded(JSON.stringify([type, mediaId, key]))
+      return isPromise(ofBody) ? ofBody.then(withFields) : withFields(ofBody)
+    },
+    toEvent({ type, mediaId, emittedAt, issues, ...rest }: DefinedReading, key, { source, principal }, payload) {
+      return Object.freeze({
+        ...{ type: type as UnknownEventType, key, format: 'flat' as const, source, emittedAt, mediaId, principal },
+        ...{ qualities: noNames, test: false, issues, payload: Object.freeze(payload) },
+        ...('data' in rest && { data: Object.freeze(rest.data) }),
+      })
+    },
+    typed(event: StoredEvent) {
+      const { type, data = withoutPrototypes(event.payload) } = event
+      return Object.freeze({ ...event, data: validate(schemas.get(type), data) })
+    },
+    comparable(event: StoredEvent) {
+      const { data = event.payload } = event
+      return isObject(data) ? data : { data }
+    },
+  }
+  return { ...sender, events } as Sender<Data>
+}
+
+const noNames: readonly string[] = Object.freeze([])
+const unreadTime: readonly string[] = Object.freeze(['emittedAt'])
+
+/** Calls the function of a definition. The error says nothing of what it threw, which may quote the payload. */
+function readWith(name: string, read: () => SenderReading): SenderReading {
+  let cause: unknown = 'it returned no object'
+  try {
+    const found = read()
+    if (isPromise(found)) {
+      // Its rejection would end the process.
+      found.then(undefined, () => {})
+      cause = 'it returned a promise, and cannot be async'
+    } else if (isObject(found)) return found
+  } catch (error) {
+    if (error instanceof WebhookError && error.code === 'malformed') throw error
+    cause = error
+  }
+  throw new WebhookError('malformed', `the payload is not one that sender ${name} can read`, { cause })
+}
+
+/** Checks the fields of a reading. Its data is copied as JSON, which is what inboxes store. */
+function toReading({ type, mediaId, id, emittedAt, data }: SenderReading, payload: JsonObject): DefinedReading {
+  const time = isDate(emittedAt) ? validDate(emittedAt) : readTime(emittedAt ?? undefined)
+  const reading = {
+    type: textOf('type', type),
+    mediaId: textOf('mediaId', mediaId),
+    id: isAbsent(id) ? undefined : textOf('id', id),
+    emittedAt: time,
+    issues: time !== undefined || isAbsent(emittedAt) ? noNames : unreadTime,
+  }
+  return data === undefined || data === payload ? reading : { ...reading, data: asJson(data) }
+}
+
+const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === ''
+
+/** An id can be a number. A larger one has lost digits, and could name another. */
+function textOf(field: string, value: unknown): string {
+  const found = Number.isSafeInteger(value) ? String(value) : value
+  if (typeof found === 'string' && found !== '') return found
+  throw new WebhookError('malformed', `field ${field}: expected a non-empty string`)
+}
+
+const validDate = (date: Date): Date | undefined => (Number.isNaN(date.getTime()) ? undefined : new Date(date))
+
+function asJson(data: unknown): unknown {
+  try {
+    return JSON.parse(JSON.stringify(data))
+  } catch (cause) {
+    throw new WebhookError('malformed', 'field data: expected JSON', { cause })
+  }
+}
+
+const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `defineSender: ${problem}`)
