@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { mediaService } from '../../src/events/media-service/sender.ts'
 import { parseEvent } from '../../src/events/parse.ts'
 import type { DeliveryReport, EventKeySource, Verification } from '../../src/index.ts'
 import { untyped } from '../support/untyped.ts'
@@ -106,7 +107,8 @@ describe('eventKey as a header', () => {
 })
 
 describe('an unreadable delivery that is parsed again, without its headers,', () => {
-  const parse = (source: EventKeySource) => parseEvent({ parsed: flat }, undefined, { eventId: 'id-7' }, source)
+  const parse = (keySource: EventKeySource) =>
+    parseEvent({ sender: mediaService, keySource }, { parsed: flat }, undefined, { eventId: 'id-7' })
 
   test('keeps the id that was taken from its header', async () => {
     expect((await parse({ header: 'x-event-id' })).key).toBe('id-7')

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { mediaService } from '../../src/events/media-service/sender.ts'
 import { createDispatcher } from '../../src/handlers/dispatcher.ts'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import type { RunReporter } from '../../src/handlers/reports.ts'
@@ -22,7 +23,7 @@ const fails = () => Promise.reject(new Error('no'))
 
 /** Makes one attempt at an event, and returns its result and what was reported. */
 async function attempted(handlers: HandlersByName, attempt: Partial<Attempt> = {}, retry?: RetrySchedule) {
-  const registry = new HandlerRegistry()
+  const registry = new HandlerRegistry(mediaService)
   for (const [name, handler] of Object.entries(handlers)) {
     registry.add(undefined, (_event: never, context: never) => handler(context), { name })
   }

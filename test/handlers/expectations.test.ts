@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
+import { mediaService } from '../../src/events/media-service/sender.ts'
 import { ExpectationRules } from '../../src/handlers/expectations.ts'
 import { eventOf } from '../support/inbox.ts'
 
 test('the overdue events of two rules have two keys, although their names and keys with colons would make one text', () => {
   const rules = new ExpectationRules()
   for (const name of ['a', 'a:b', 'a%3Ab', 'a\ud800'])
-    rules.add(name, ['encoding.finished'], { then: 'encoding.failed', within: '1 h' })
+    rules.add(name, ['encoding.finished'], { then: 'encoding.failed', within: '1 h' }, mediaService)
   const keys = ['c', 'b:c'].flatMap((key) =>
     (rules.effectsOf(eventOf(key))?.begins ?? []).map(({ overdue }) => overdue.event.key),
   )

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { mediaService } from '../../src/events/media-service/sender.ts'
 import { createDispatcher } from '../../src/handlers/dispatcher.ts'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import type { FailedRun, Logger } from '../../src/index.ts'
@@ -205,7 +206,7 @@ describe('the receiver survives', () => {
 
 describe('an attempt that the inbox aborts', () => {
   test('keeps the name of a handler that succeeded before and is no longer registered', async () => {
-    const registry = new HandlerRegistry()
+    const registry = new HandlerRegistry(mediaService)
     registry.add(undefined, () => Promise.reject(new Error('no')), { name: 'failing' })
     const reporter = createReporter({}, safeLogger(silent))
     const retry = { attempts: 5, delayAfter: () => 0 }
@@ -215,7 +216,7 @@ describe('an attempt that the inbox aborts', () => {
   })
 
   test('starts no other handler, and returns those that had completed before: one that is told to stop may leave work undone', async () => {
-    const registry = new HandlerRegistry()
+    const registry = new HandlerRegistry(mediaService)
     const controller = new AbortController()
     const { promise: started, resolve: start } = signalled()
     const { promise: end, resolve: finish } = signalled()

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { mediaService } from '../../src/events/media-service/sender.ts'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import { untyped } from '../support/untyped.ts'
 
@@ -12,7 +13,7 @@ function archive() {}
 
 describe('the handler registry', () => {
   test('keeps handlers in the order in which they were registered', () => {
-    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    const registry = new HandlerRegistry(mediaService, { 'encoding.finished': publish })
     registry.add(undefined, archive)
     registry.add(['encoding.finished', 'encoding.failed'], () => {}, { name: 'count' })
     expect(namesFor(registry, 'encoding.finished')).toEqual(['publish', 'archive', 'count'])
@@ -21,21 +22,21 @@ describe('the handler registry', () => {
   })
 
   test('gives events of unknown types to the handlers of every type', () => {
-    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    const registry = new HandlerRegistry(mediaService, { 'encoding.finished': publish })
     expect(registry.handles('video.deleted')).toBe(false)
     registry.add(undefined, archive)
     expect(namesFor(registry, 'video.deleted')).toEqual(['archive'])
   })
 
   test('remembers the handlers of known types only, since a sender can make up any number of others', () => {
-    const registry = new HandlerRegistry()
+    const registry = new HandlerRegistry(mediaService)
     registry.add(undefined, archive)
     expect(registry.handlersFor('encoding.finished')).toBe(registry.handlersFor('encoding.finished'))
     expect(registry.handlersFor('made up')).not.toBe(registry.handlersFor('made up'))
   })
 
   test('gives a test delivery only to the handlers that ask for it', () => {
-    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    const registry = new HandlerRegistry(mediaService, { 'encoding.finished': publish })
     registry.add(['encoding.finished'], archive, { tests: false })
     expect(registry.handles('encoding.finished', true)).toBe(false)
     registry.add(undefined, () => {}, { name: 'any', tests: true })
@@ -47,11 +48,11 @@ describe('the handler registry', () => {
   })
 
   test.each(['__proto__', 'constructor', 'toString', ''])('has no handler for the type %j', (type) => {
-    expect(new HandlerRegistry({ 'encoding.finished': publish }).handles(type)).toBe(false)
+    expect(new HandlerRegistry(mediaService, { 'encoding.finished': publish }).handles(type)).toBe(false)
   })
 
   test('names a handler after its function, or `handler`, and numbers those that share a name', () => {
-    const registry = new HandlerRegistry({ 'encoding.finished': (event) => event })
+    const registry = new HandlerRegistry(mediaService, { 'encoding.finished': (event: never) => event })
     registry.add(undefined, publish)
     registry.add(undefined, publish)
     registry.add(undefined, publish)
@@ -68,7 +69,7 @@ describe('the handler registry', () => {
   })
 
   test('never gives two handlers one name', () => {
-    const registry = new HandlerRegistry()
+    const registry = new HandlerRegistry(mediaService)
     registry.add(undefined, archive, { name: 'publish-2' })
     registry.add(undefined, publish)
     registry.add(undefined, publish)
@@ -77,16 +78,16 @@ describe('the handler registry', () => {
   })
 
   test('throws for an invalid handler or type', () => {
-    const registry = new HandlerRegistry()
+    const registry = new HandlerRegistry(mediaService)
     expect(() => registry.add(undefined, untyped('publish'))).toThrow(invalid(/a handler is a function/))
     expect(() => registry.add([untyped('encoding_finished')], publish)).toThrow(invalid(/encoding_finished/))
     expect(() => registry.add([], publish)).toThrow(invalid(/at least one/))
     expect(() => registry.addErrorHandler(untyped(undefined))).toThrow(invalid(/onError/))
-    expect(() => new HandlerRegistry(untyped({ typo: publish }))).toThrow(invalid(/typo/))
+    expect(() => new HandlerRegistry(mediaService, untyped({ typo: publish }))).toThrow(invalid(/typo/))
   })
 
   test('removes a handler from one of its types and keeps it for the others', () => {
-    const registry = new HandlerRegistry()
+    const registry = new HandlerRegistry(mediaService)
     registry.add(['encoding.finished', 'encoding.failed'], publish)
     registry.remove(['encoding.failed'], publish)
     expect(namesFor(registry, 'encoding.finished')).toEqual(['publish'])
@@ -96,7 +97,7 @@ describe('the handler registry', () => {
   })
 
   test('frees the name of a handler that is removed from its last type', () => {
-    const registry = new HandlerRegistry()
+    const registry = new HandlerRegistry(mediaService)
     registry.add(['encoding.finished'], publish, { name: 'publish' })
     registry.remove(['encoding.finished'], publish)
     registry.add(['encoding.failed'], archive, { name: 'publish' })
@@ -104,13 +105,13 @@ describe('the handler registry', () => {
   })
 
   test('leaves out a type whose handler is undefined', () => {
-    const registry = new HandlerRegistry({ 'encoding.failed': undefined, 'encoding.finished': publish })
+    const registry = new HandlerRegistry(mediaService, { 'encoding.failed': undefined, 'encoding.finished': publish })
     expect(registry.handles('encoding.failed')).toBe(false)
     expect(registry.handles('encoding.finished')).toBe(true)
   })
 
   test('removes a handler from every type', () => {
-    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    const registry = new HandlerRegistry(mediaService, { 'encoding.finished': publish })
     registry.add(undefined, publish)
     registry.add(undefined, archive)
     registry.remove(undefined, publish)
@@ -118,21 +119,21 @@ describe('the handler registry', () => {
   })
 
   test('does not remove a single type from a handler of every type', () => {
-    const registry = new HandlerRegistry()
+    const registry = new HandlerRegistry(mediaService)
     registry.add(undefined, publish)
     registry.remove(['encoding.finished'], publish)
     expect(namesFor(registry, 'encoding.finished')).toEqual(['publish'])
   })
 
   test('ignores the removal of a handler that is not registered', () => {
-    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    const registry = new HandlerRegistry(mediaService, { 'encoding.finished': publish })
     registry.remove(undefined, archive)
     registry.remove(['encoding.finished'], archive)
     expect(namesFor(registry, 'encoding.finished')).toEqual(['publish'])
   })
 
   test('does not change the handlers of an event that is being handled', () => {
-    const registry = new HandlerRegistry({ 'encoding.finished': publish })
+    const registry = new HandlerRegistry(mediaService, { 'encoding.finished': publish })
     const handlers = registry.handlersFor('encoding.finished')
     registry.add(undefined, archive)
     registry.remove(undefined, publish)

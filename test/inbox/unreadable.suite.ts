@@ -2,11 +2,13 @@ import { describe, expect, test } from 'vitest'
 import {
   anyOf,
   basicAuth,
+  defineSender,
   headerToken,
   hmacSignature,
   type MediaEvent,
   type Receiver,
   type ReceiverOptions,
+  type StandardSchema,
   standardWebhooks,
   urlToken,
   type Verifier,
@@ -219,6 +221,28 @@ export function checkUnreadable(open: OpenReceiver): void {
       expect(handled.map(({ principal }) => principal).toSorted()).toEqual(['acme', 'zoo'])
       const again = await upgraded(async () => deliver(receiver, future, { url: `/?token=${tokens.zoo}` }))
       expect(again.outcome).toBe('duplicate')
+    })
+
+    test('is handled with the headers that its sender reads, and kept once for each of their values', async () => {
+      let takesAll = false
+      const validate = (value: unknown) => (takesAll ? { value } : { issues: [{ message: 'not yet' }] })
+      const schema: StandardSchema = { '~standard': { version: 1, vendor: 'test', validate } }
+      const sender = defineSender({
+        name: 'own',
+        events: { push: schema, pull: schema },
+        read: ({ media_id }, headers) => ({ type: headers.get('x-type') ?? 'none', mediaId: media_id.id }),
+      })
+      const { receiver, deadLetters, handled } = await opened(open, { ...genuine, sender } as never)
+      const headers = { authorization: 'secret', 'x-type': 'push' }
+      for (const type of ['push', 'push', 'pull'])
+        expect((await deliver(receiver, future, { url, headers: { ...headers, 'x-type': type } })).status).toBe(400)
+      const kept = await deadLetters.list()
+      expect(kept.map(({ unreadable }) => unreadable?.headers?.['x-type']).toSorted()).toEqual(['pull', 'push'])
+      expect(kept[0]?.unreadable?.headers).not.toHaveProperty('authorization')
+      takesAll = true
+      for (const { key } of kept) expect(await deadLetters.replay(key)).toBe(true)
+      await until(async () => handled.length === 2)
+      expect(handled.map(({ type }) => type as string).toSorted()).toEqual(['pull', 'push'])
     })
 
     test('is handled if eventKey is a function that returns a header, which is then missing', async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { UnknownEventType } from '../../../src/events/media-service/catalogue.ts'
+import type { UnknownEventType } from '../../../src/events/event.ts'
 import { postgresReading } from '../../../src/inbox/postgres/event-reading.ts'
 import { tablesOver } from '../../../src/inbox/postgres/tables.ts'
 import { openInboxDatabase } from '../../../src/inbox/postgres.ts'
