@@ -51,7 +51,8 @@ describe('an event of a sender', () => {
 
   test('has a key of its type as well, which may come from a header', async () => {
     const { send } = receiving(senderOf((_, headers) => ({ ...reading, type: headers.get('x-type') })))
-    for (const type of ['push', 'pull']) expect(await send({}, { 'x-type': type })).toMatchObject({ outcome: 'accepted' })
+    for (const type of ['push', 'pull'])
+      expect(await send({}, { 'x-type': type })).toMatchObject({ outcome: 'accepted' })
     expect(await send({}, { 'x-type': 'push' })).toMatchObject({ outcome: 'duplicate' })
   })
 
