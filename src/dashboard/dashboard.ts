@@ -1,4 +1,5 @@
 import { WebhookError } from '../errors.ts'
+import type { AnySender } from '../events/sender.ts'
 import type { Receiver } from '../receiver/options.ts'
 import { accessRule } from './access/access.ts'
 import { answerNode } from './access/node.ts'
@@ -20,7 +21,7 @@ import { type Shown, subjectOf } from './subject.ts'
  * @throws WebhookError `invalid_option`
  */
 export function dashboard(
-  receiver: Pick<Receiver, 'inbox' | 'observe' | 'setup'>,
+  receiver: Pick<Receiver, 'inbox' | 'observe' | 'setup'> & { readonly sender: Pick<AnySender, 'types'> },
   options: DashboardOptions,
 ): Dashboard {
   if (typeof receiver?.observe !== 'function' || receiver.inbox === undefined)
@@ -30,8 +31,9 @@ export function dashboard(
     order,
     inbox: { name },
   } = setup
+  const { types } = receiver.sender
   const isQueue = inbox.handleMessage !== undefined
-  return createDashboard({ inbox, name, logger: setup.logger, isQueue, order, observe }, options)
+  return createDashboard({ inbox, name, logger: setup.logger, isQueue, order, types, observe }, options)
 }
 
 /** Also makes the page of an inbox that no receiver has opened. */

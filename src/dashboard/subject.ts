@@ -20,6 +20,8 @@ export interface Shown {
   readonly isQueue?: boolean
   /** The order of the receiver. Absent if it is not known. */
   readonly order?: EventOrder
+  /** The event types of its sender. Absent if they are not known. */
+  readonly types?: readonly string[]
   /** The receiver's, to count what this process does. Absent for an inbox that was opened only to be read. */
   readonly observe?: Receiver['observe']
 }
@@ -38,6 +40,7 @@ export interface Subject {
   readonly logger: Logger
   readonly isQueue: boolean
   readonly order: EventOrder | undefined
+  readonly types: readonly string[] | undefined
   /** Absent if nothing counts. */
   readonly activity: ActivitySource | undefined
   readonly redaction: Redaction
@@ -47,7 +50,7 @@ export interface Subject {
 }
 
 export function subjectOf(
-  { inbox, name, logger, isQueue = false, order, observe }: Shown,
+  { inbox, name, logger, isQueue = false, order, types, observe }: Shown,
   { redact }: DashboardOptions,
 ): Subject {
   const redaction = new Redaction(redact, logger)
@@ -58,6 +61,7 @@ export function subjectOf(
     logger,
     isQueue,
     order,
+    types,
     activity: activityOf(inbox, observe),
     redaction,
     causes,

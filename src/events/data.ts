@@ -5,21 +5,15 @@ import type { SchemaResult, StandardSchema } from './types.ts'
 
 /**
  * Returns the data as its schema makes it; as it is, without a schema.
- * @throws WebhookError `malformed`, with the path of the first issue and never a value; the schema's own words are the cause
+ * @throws WebhookError `malformed`, with the path of the first issue. Not in the schema's words, which may quote the value
  */
 export function validate(schema: StandardSchema | undefined, data: unknown): unknown {
   if (schema === undefined) return data
   const result = resultOf(schema, data)
   if (result.issues === undefined) return result.value
-  const { path = [], message } = result.issues[0] ?? { message: 'no issue is named' }
-  const names = path.map((each) => String(typeof each === 'object' ? each.key : each))
-  throw new WebhookError(
-    'malformed',
-    `field ${['data', ...names].join('.').slice(0, maxPath)}: not as its schema expects`,
-    {
-      cause: message,
-    },
-  )
+  const path = result.issues[0]?.path?.map((each) => String(typeof each === 'object' ? each.key : each)) ?? []
+  const field = ['data', ...path].join('.').slice(0, maxPath)
+  throw new WebhookError('malformed', `field ${field}: not as its schema expects`)
 }
 
 /** A path can hold keys that the sender made up. */

@@ -7,6 +7,7 @@ import { type QueueMessage, queueInbox } from '../../src/inbox/queue.ts'
 import { lruStore, urlToken } from '../../src/index.ts'
 import { openTelemetry } from '../../src/opentelemetry/index.ts'
 import { deliver, encodePayload, samplePayload } from '../../src/testing/index.ts'
+import { mux, ready } from '../events/senders.ts'
 import { signalled } from '../support/signalled.ts'
 import { revokedProxy, untyped } from '../support/untyped.ts'
 import type { Exported } from './collector.ts'
@@ -51,6 +52,19 @@ test('a delivery that cannot be parsed is known by its rejection only', async ()
   await deliver(tracedReceiver(), '{"type":')
   const [span] = await exported('receive')
   expect(told(span as Exported)).toMatchObject({ name: 'receive', errorType: 'malformed', status: 400 })
+})
+
+test('the types of a sender of your own are destinations', async () => {
+  const receiver = tracedReceiver({ sender: mux } as never).onAny(() => {}, { name: 'audit' })
+  for (const type of ['video.asset.ready', 'video.asset.deleted'])
+    await deliver(receiver, JSON.stringify(ready({ type, id: type })))
+  const names = [...(await exported('process', 2)), ...(await exported('receive', 2))].map(({ name }) => name)
+  expect(names.toSorted()).toEqual([
+    'process _OTHER',
+    'process video.asset.ready',
+    'receive _OTHER',
+    'receive video.asset.ready',
+  ])
 })
 
 test('a type that the sender has made up is not a destination', async () => {

@@ -1,4 +1,3 @@
-import { eventTypes } from '../../events/media-service/catalogue.ts'
 import { overdueType } from '../../handlers/expectations.ts'
 import type { EventState, InboxEvents } from '../../inbox/reading.ts'
 import { Choice, Field } from '../../page/fields.tsx'
@@ -128,9 +127,10 @@ interface FilterProps {
 
 /** With the script it needs no button. */
 function Filter({ page, states, filter: { state, type, title } }: FilterProps) {
-  const types = new Set<string>(eventTypes)
-  if (page.subject.inbox.expected !== undefined) types.add(overdueType)
-  if (type !== undefined) types.add(type)
+  const { inbox, types } = page.subject
+  const known = new Set(types)
+  if (inbox.expected !== undefined) known.add(overdueType)
+  if (type !== undefined) known.add(type)
   return (
     <form method="get" action={page.at('events')} id="filter" class="filter inline">
       <Field label="Title" name="title" value={title} />
@@ -140,12 +140,16 @@ function Filter({ page, states, filter: { state, type, title } }: FilterProps) {
         value={state}
         options={[['', 'any'], ...states.map((each) => [each] as const)]}
       />
-      <Choice
-        label="Type"
-        name="type"
-        value={type}
-        options={[['', 'any'], ...[...types].map((each) => [each] as const)]}
-      />
+      {types === undefined ? (
+        <Field label="Type" name="type" value={type} />
+      ) : (
+        <Choice
+          label="Type"
+          name="type"
+          value={type}
+          options={[['', 'any'], ...[...known].map((each) => [each] as const)]}
+        />
+      )}
       <button type="submit">Filter</button>
     </form>
   )

@@ -12,7 +12,7 @@ export function Unreadable({ page, unreadable }: { page: PageState; unreadable: 
     <Section id="body" title="Body">
       <p class="quiet">
         {amount(unreadable.body.length)} bytes{shown?.isDump && ', which are not UTF-8'}. A replay parses it again.
-        First deploy a version of this package that can.
+        First deploy a version of this package, or of your sender, that can.
       </p>
       {shown ? (
         <Scrolling label="The body as sent">
