@@ -24,6 +24,7 @@ import {
   lruStore,
   memoryInbox,
   standardWebhooks,
+  timestampedSignature,
   unverified,
   urlToken,
 } from '../src/index.ts'
@@ -35,6 +36,7 @@ import {
   signWithHeaderToken,
   signWithHmac,
   signWithStandardWebhooks,
+  signWithTimestampedSignature,
   signWithUrlToken,
 } from '../src/testing/index.ts'
 import { receiverWith } from './receiver/listening-receiver.ts'
@@ -193,6 +195,19 @@ const functions: readonly PublicFunction[] = [
     valid: { secret },
     kinds: { secret: 'list', toleranceSeconds: 'number', now: 'function' },
   },
+  {
+    name: 'timestampedSignature',
+    call: timestampedSignature,
+    valid: { secret, header: 'x-s' },
+    kinds: {
+      secret: 'list',
+      header: 'text',
+      time: 'text',
+      signature: 'text',
+      toleranceSeconds: 'number',
+      now: 'function',
+    },
+  },
   { name: 'urlToken', call: urlToken, valid: { secret }, kinds: { secret: 'list', in: 'word', parameter: 'text' } },
   { name: 'lruStore', call: lruStore, kinds: { max: 'number', ttlMs: 'number', now: 'function' } },
   {
@@ -349,6 +364,12 @@ const functions: readonly PublicFunction[] = [
   },
   { name: 'signWithHmac', call: signWithHmac, valid: { secret, header: 'x-s' }, kinds: hmac },
   { name: 'signWithStandardWebhooks', call: signWithStandardWebhooks, valid: { secret }, kinds: { now: 'function' } },
+  {
+    name: 'signWithTimestampedSignature',
+    call: signWithTimestampedSignature,
+    valid: { secret, header: 'x-s' },
+    kinds: { time: 'text', signature: 'text', now: 'function' },
+  },
   { name: 'signWithUrlToken', call: signWithUrlToken, valid: { secret }, kinds: { in: 'word', parameter: 'text' } },
 ]
 

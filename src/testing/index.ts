@@ -13,6 +13,7 @@ export {
   signWithHeaderToken,
   signWithHmac,
   signWithStandardWebhooks,
+  signWithTimestampedSignature,
   signWithUrlToken,
 } from './signers.ts'
 export { type BeginTransaction, withTransactions } from './with-transactions.ts'

@@ -7,6 +7,7 @@ import { type HeaderTokenOptions, headerToken } from '../verify/header-token.ts'
 import { type HmacSignatureOptions, hmacSignature } from '../verify/hmac-signature.ts'
 import { type GetSecrets, readSecrets, type Secrets } from '../verify/secrets.ts'
 import { type StandardWebhooksOptions, standardWebhooks } from '../verify/standard-webhooks.ts'
+import { type TimestampedSignatureOptions, timestampedSignature } from '../verify/timestamped-signature.ts'
 import { type UrlTokenOptions, urlToken } from '../verify/url-token.ts'
 
 /** The parts of a delivery that a signer reads and changes. */
@@ -113,6 +114,18 @@ export function signWithStandardWebhooks(options: StandardWebhooksOptions & { re
       'webhook-timestamp': time,
       'webhook-signature': `v1,${signature}`,
     })
+  }
+}
+
+/** Creates a signer for the verifier `timestampedSignature` with the same options. It signs the time of `now`. */
+export function signWithTimestampedSignature(options: TimestampedSignatureOptions): Signer {
+  timestampedSignature(options)
+  const { secret, header, time: timeName = 't', signature: signatureName = 'v1', now = Date.now } = options
+  const key = hmacKey('sha256', encoder.encode(firstOf(secret)))
+  return async (draft) => {
+    const time = unixSeconds(now)
+    const signature = await hmac(key, `${time}.`, draft.body, 'hex')
+    return withHeaders(draft, { [header]: `${timeName}=${time},${signatureName}=${signature}` })
   }
 }
 

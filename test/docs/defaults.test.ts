@@ -7,7 +7,7 @@ import { ofBullmqInbox, ofPostgresInbox, ofSqliteInbox } from './defaults/durabl
 import { ofDurableObjectInbox, ofDurableObjectStore, ofInboxObject } from './defaults/durable-objects.ts'
 import type { Observations } from './defaults/elapsed.ts'
 import { ofLruStore, ofMemoryInbox, ofRedisStore } from './defaults/memory.ts'
-import { ofClient, ofEmulator, ofHmacSignature, ofTimestamp } from './defaults/others.ts'
+import { ofClient, ofEmulator, ofHmacSignature, ofTimestamp, ofTimestampedSignature } from './defaults/others.ts'
 import { ofQueueInbox } from './defaults/queue.ts'
 import { ofClose, ofReceiver } from './defaults/receiver.ts'
 import { defaultTables } from './defaults/tables.ts'
@@ -42,6 +42,7 @@ const observations: Readonly<Record<string, Observations>> = {
   createEmulator: ofEmulator,
   hmacSignature: ofHmacSignature,
   'hmacSignature.timestamp': ofTimestamp,
+  timestampedSignature: ofTimestampedSignature,
 }
 
 const servers: Readonly<Record<string, boolean>> = { postgresInbox: hasPostgres, bullmqInbox: hasRedis }

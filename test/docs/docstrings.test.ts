@@ -19,6 +19,7 @@ const interfaces: Readonly<Record<string, readonly [path: string, name: string]>
   createClient: ['src/client/options.ts', 'ClientOptions'],
   createEmulator: ['src/emulator/service/options.ts', 'EmulatorOptions'],
   hmacSignature: ['src/verify/hmac-signature.ts', 'HmacSignatureOptions'],
+  timestampedSignature: ['src/verify/timestamped-signature.ts', 'TimestampedSignatureOptions'],
 }
 
 /** Options that the tables leave out: the clocks, which are for tests, and two that have no default. */

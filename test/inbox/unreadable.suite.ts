@@ -10,6 +10,7 @@ import {
   type ReceiverOptions,
   type StandardSchema,
   standardWebhooks,
+  timestampedSignature,
   urlToken,
   type Verifier,
 } from '../../src/index.ts'
@@ -20,6 +21,7 @@ import {
   signWithHeaderToken,
   signWithHmac,
   signWithStandardWebhooks,
+  signWithTimestampedSignature,
   signWithUrlToken,
 } from '../../src/testing/index.ts'
 import { until } from '../support/inbox.ts'
@@ -80,6 +82,7 @@ const verifiers: [string, Verifier, Signer, string[]][] = [
   ],
   ['hmacSignature', hmacSignature(hmac), signWithHmac(hmac), [secret]],
   ['standardWebhooks', standardWebhooks(standard), signWithStandardWebhooks(standard), [standard.secret.slice(6)]],
+  ['timestampedSignature', timestampedSignature(hmac), signWithTimestampedSignature(hmac), [secret]],
   [
     'anyOf',
     anyOf(hmacSignature(hmac), urlToken({ secret: header, in: 'path' })),

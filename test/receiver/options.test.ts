@@ -14,6 +14,7 @@ import {
   memoryInbox,
   type ReceiverOptions,
   standardWebhooks,
+  timestampedSignature,
   unverified,
   urlToken,
 } from '../../src/index.ts'
@@ -50,6 +51,7 @@ test.each<[string, () => unknown]>([
     () => hmacSignature(untyped({ secret, header: 'x-s', timestamp: { header: 'x-t', tolerance: 60 } })),
   ],
   ['standardWebhooks', () => standardWebhooks(untyped({ secret: 'whsec_MfKQ9r8G', tolerance: 60 }))],
+  ['timestampedSignature', () => timestampedSignature(untyped({ secret, header: 'x-s', tolerance: 60 }))],
   ['memoryInbox', () => memoryInbox(untyped({ concurency: 3 }))],
   ['lruStore', () => lruStore(untyped({ maximum: 3 }))],
   ['sqliteInbox', () => sqliteInbox(untyped({ path: 'a.db', ttl: 3 }))],

@@ -5,6 +5,7 @@ import {
   headerToken,
   hmacSignature,
   standardWebhooks,
+  timestampedSignature,
   unverified,
   urlToken,
   type Verifier,
@@ -16,6 +17,7 @@ import {
   signWithHeaderToken,
   signWithHmac,
   signWithStandardWebhooks,
+  signWithTimestampedSignature,
   signWithUrlToken,
 } from '../../src/testing/index.ts'
 
@@ -37,6 +39,11 @@ const signers: [name: string, sign: Signer, verifierOf: (secret: string) => Veri
     'signWithStandardWebhooks',
     signWithStandardWebhooks({ secret, now }),
     (secret) => standardWebhooks({ secret, now }),
+  ],
+  [
+    'signWithTimestampedSignature',
+    signWithTimestampedSignature({ secret, header: 'X-Signature', now }),
+    (secret) => timestampedSignature({ secret, header: 'x-signature', now }),
   ],
 ]
 

@@ -23,6 +23,7 @@ import {
   type PartialFinishedEvent,
   type Receiver,
   standardWebhooks,
+  timestampedSignature,
   unverified,
   urlToken,
   type Verifier,
@@ -136,6 +137,7 @@ describe('verifiers', () => {
     basicAuth({ username: 'media', password: secrets })
     hmacSignature({ secret: secrets, header: 'x-signature', timestamp: { header: 'x-timestamp' } })
     standardWebhooks({ secret: secrets })
+    timestampedSignature({ secret: secrets, header: 'mux-signature', time: 't', signature: 'v1' })
   })
 
   test('take secrets by the name of their owner', () => {
@@ -146,6 +148,7 @@ describe('verifiers', () => {
       basicAuth({ username: 'media', password: secret })
       hmacSignature({ secret, header: 'x-signature' })
       standardWebhooks({ secret })
+      timestampedSignature({ secret, header: 'mux-signature' })
     }
     // @ts-expect-error an environment variable may be unset
     urlToken({ secret: { acme: process.env['ACME_TOKEN'] } })
@@ -195,6 +198,8 @@ describe('verifiers', () => {
     hmacSignature({ header: 'x-signature' })
     // @ts-expect-error the secret is missing
     standardWebhooks({})
+    // @ts-expect-error the secret is missing
+    timestampedSignature({ header: 'mux-signature' })
     // @ts-expect-error an environment variable may be unset
     urlToken({ secret: process.env['WEBHOOK_TOKEN'] })
     // @ts-expect-error secrets are text
@@ -216,6 +221,8 @@ describe('verifiers', () => {
     hmacSignature({ secret: 's', header: 'x', timestamp: { toleranceSeconds: 60 } })
     // @ts-expect-error seconds are a number
     standardWebhooks({ secret: 's', toleranceSeconds: '5m' })
+    // @ts-expect-error the header is missing
+    timestampedSignature({ secret: 's' })
     // @ts-expect-error not a list
     anyOf([unverified()])
   })

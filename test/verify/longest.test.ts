@@ -1,6 +1,14 @@
 import { createHmac } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { basicAuth, headerToken, hmacSignature, standardWebhooks, urlToken, type Verifier } from '../../src/index.ts'
+import {
+  basicAuth,
+  headerToken,
+  hmacSignature,
+  standardWebhooks,
+  timestampedSignature,
+  urlToken,
+  type Verifier,
+} from '../../src/index.ts'
 import { body, deliveryWith, verdict } from './verdict.ts'
 
 const longest = 4_096
@@ -32,6 +40,12 @@ test.each<[string, Verifier, Record<string, string>, RegExp]>([
     'hmacSignature',
     hmacSignature({ secret, header: 'x-signature' }),
     { 'x-signature': 'a'.repeat(longest) },
+    /no signature matches/,
+  ],
+  [
+    'timestampedSignature',
+    timestampedSignature({ secret, header: 'x-signature' }),
+    { 'x-signature': `t=${seconds},v1=`.padEnd(longest, 'a') },
     /no signature matches/,
   ],
   ['standardWebhooks', standardWebhooks({ secret }), standardFields('m'.repeat(longest)), /^verified$/],

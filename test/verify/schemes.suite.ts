@@ -6,6 +6,7 @@ import {
   hmacSignature,
   type Secrets,
   standardWebhooks,
+  timestampedSignature,
   urlToken,
   type Verifier,
 } from '../../src/index.ts'
@@ -17,6 +18,7 @@ import {
   signWithHeaderToken,
   signWithHmac,
   signWithStandardWebhooks,
+  signWithTimestampedSignature,
   signWithUrlToken,
 } from '../../src/testing/index.ts'
 import { verdict } from './verdict.ts'
@@ -69,6 +71,11 @@ const schemes: Record<string, Scheme> = {
     build: (secret) => standardWebhooks({ secret }),
     sign: (secret) => signWithStandardWebhooks({ secret }),
     header: 'webhook-signature',
+  },
+  timestampedSignature: {
+    build: (secret) => timestampedSignature({ secret, ...hmac }),
+    sign: (secret) => signWithTimestampedSignature({ secret, ...hmac }),
+    header: 'x-signature',
   },
   anyOf: {
     build: (secret) => anyOf(urlToken({ secret: 'x' }), standardWebhooks({ secret })),

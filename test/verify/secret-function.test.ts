@@ -8,6 +8,7 @@ import {
   hmacSignature,
   type Secrets,
   standardWebhooks,
+  timestampedSignature,
   urlToken,
   type Verifier,
 } from '../../src/index.ts'
@@ -19,6 +20,7 @@ import {
   signWithHeaderToken,
   signWithHmac,
   signWithStandardWebhooks,
+  signWithTimestampedSignature,
   signWithUrlToken,
 } from '../../src/testing/index.ts'
 import { smallInbox } from '../receiver/listening-receiver.ts'
@@ -51,6 +53,11 @@ const schemes: [string, (secrets: Secrets | GetSecrets) => Verifier, (secret: st
     'standardWebhooks',
     (each) => standardWebhooks({ secret: each }),
     (each) => signWithStandardWebhooks({ secret: each }),
+  ],
+  [
+    'timestampedSignature',
+    (each) => timestampedSignature({ secret: each, header }),
+    (each) => signWithTimestampedSignature({ secret: each, header }),
   ],
 ]
 

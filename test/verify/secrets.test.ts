@@ -1,5 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import { basicAuth, headerToken, hmacSignature, type Secrets, standardWebhooks, urlToken } from '../../src/index.ts'
+import {
+  basicAuth,
+  headerToken,
+  hmacSignature,
+  type Secrets,
+  standardWebhooks,
+  timestampedSignature,
+  urlToken,
+} from '../../src/index.ts'
 import { messageOfBuild } from './verdict.ts'
 
 const verifiers = {
@@ -8,6 +16,7 @@ const verifiers = {
   basicAuth: (secret: Secrets) => basicAuth({ username: 'media', password: secret }),
   hmacSignature: (secret: Secrets) => hmacSignature({ secret, header: 'x-signature' }),
   standardWebhooks: (secret: Secrets) => standardWebhooks({ secret }),
+  timestampedSignature: (secret: Secrets) => timestampedSignature({ secret, header: 'x-signature' }),
 }
 
 const usable = 'c2VjcmV0bWFya2Vy'

@@ -6,6 +6,7 @@ import {
   headerToken,
   hmacSignature,
   standardWebhooks,
+  timestampedSignature,
   unverified,
   urlToken,
   type Verifier,
@@ -41,6 +42,7 @@ test.each<[string, (options: never) => unknown]>([
   ['basicAuth', basicAuth],
   ['hmacSignature', hmacSignature],
   ['standardWebhooks', standardWebhooks],
+  ['timestampedSignature', timestampedSignature],
 ])('%s without options throws invalid_option', (_, make) => {
   expect(() => make(untyped(undefined))).toThrow(
     expect.objectContaining({ name: 'WebhookError', code: 'invalid_option' }),

@@ -2,8 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { vi } from 'vitest'
 import { createClient } from '../../../src/client/index.ts'
 import { createEmulator, type Emulator, type EmulatorOptions } from '../../../src/emulator/index.ts'
-import { type HmacSignatureOptions, hmacSignature } from '../../../src/index.ts'
-import { makeDelivery, samplePayload, signWithHmac } from '../../../src/testing/index.ts'
+import {
+  type HmacSignatureOptions,
+  hmacSignature,
+  type TimestampedSignatureOptions,
+  timestampedSignature,
+} from '../../../src/index.ts'
+import { makeDelivery, samplePayload, signWithHmac, signWithTimestampedSignature } from '../../../src/testing/index.ts'
 import { answering, subscribe } from '../../emulator/started-emulator.ts'
 import { serveWebhook } from '../../support/serve.ts'
 import { untyped } from '../../support/untyped.ts'
@@ -120,11 +125,17 @@ async function assumed<Name extends 'algorithm' | 'encoding'>(
 
 const timestamp = { header: 'x-timestamp' }
 
-/** The greatest age of a signature that is accepted, in seconds. */
-async function toleranceSeconds() {
+/**
+ * The greatest age of a signature that is accepted, in seconds.
+ * @param isAcceptedAt decides for the clocks of the verifier and of the signer
+ */
+async function greatestAge(isAcceptedAt: (now: () => number, signedAt: () => number) => Promise<boolean>) {
   const now = 1_800_000_000_000
   const isAccepted = (age: number) =>
-    accepts({ timestamp, now: () => now }, { timestamp, now: () => now - age * 1_000 })
+    isAcceptedAt(
+      () => now,
+      () => now - age * 1_000,
+    )
   let age = 0
   while (age < 1_000 && (await isAccepted(age + 1))) age++
   return age
@@ -147,4 +158,29 @@ export const ofHmacSignature: Observations = {
   },
 }
 
-export const ofTimestamp: Observations = { toleranceSeconds }
+export const ofTimestamp: Observations = {
+  toleranceSeconds: () => greatestAge((now, signedAt) => accepts({ timestamp, now }, { timestamp, now: signedAt })),
+}
+
+async function acceptsTimestamped(
+  options: Partial<TimestampedSignatureOptions>,
+  signed: Partial<TimestampedSignatureOptions>,
+): Promise<boolean> {
+  const sign = signWithTimestampedSignature({ secret, header, ...signed })
+  const { url, headers, body } = await makeDelivery(samplePayload('encoding.finished'), { sign })
+  const verifier = timestampedSignature({ secret, header, ...options })
+  return (await verifier.verify({ url, headers, body: body as Uint8Array })).verified
+}
+
+/** Finds the name with which a header has to be made, to be accepted without it. */
+async function assumedName(option: 'time' | 'signature') {
+  const names = ['t', 'time', 'v1', 'sig1'].filter((name) => (option === 'time') === name.startsWith('t'))
+  const accepted = await Promise.all(names.map((name) => acceptsTimestamped({}, { [option]: name })))
+  return names.filter((_, index) => accepted[index]).join()
+}
+
+export const ofTimestampedSignature: Observations = {
+  time: () => assumedName('time'),
+  signature: () => assumedName('signature'),
+  toleranceSeconds: () => greatestAge((now, signedAt) => acceptsTimestamped({ now }, { now: signedAt })),
+}

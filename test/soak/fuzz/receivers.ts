@@ -13,6 +13,7 @@ import {
   type Receiver,
   type ReceiverOptions,
   standardWebhooks,
+  timestampedSignature,
   unverified,
   urlToken,
 } from '../../../src/index.ts'
@@ -36,6 +37,7 @@ export interface FuzzedReceiver {
 const signed = anyOf(
   hmacSignature({ secret: 'a shared secret', header: 'x-signature', timestamp: { header: 'x-timestamp' } }),
   standardWebhooks({ secret: 'whsec_c2VjcmV0IHNlY3JldCBzZWNyZXQh' }),
+  timestampedSignature({ secret: 'a signing secret', header: 'mux-signature' }),
   basicAuth({ username: 'user', password: 'a password' }),
   headerToken({ secret: 'a token', header: 'x-token' }),
   urlToken({ secret: 'a token' }),

@@ -1,0 +1,106 @@
+import { hmacKey } from '#crypto'
+import {
+  aFunction,
+  checkedApart,
+  checkOptions,
+  headerName,
+  type Rule,
+  required,
+  wholeNumber,
+} from '../check-options.ts'
+import { WebhookError } from '../errors.ts'
+import { encoder } from '../internal/utf8.ts'
+import { maxCredentialLength } from './credentials.ts'
+import { type GetSecrets, judgeWith, type Secrets } from './secrets.ts'
+import { maxSignatures, signatureJudge, timestampFault } from './signatures.ts'
+import { notVerified, type Verifier } from './verifier.ts'
+
+/** The options of `timestampedSignature`. */
+export interface TimestampedSignatureOptions {
+  /** The key. Its bytes are those of the string in UTF-8. */
+  readonly secret: Secrets | GetSecrets
+  /** The header that carries the time and the signatures, such as `mux-signature`. */
+  readonly header: string
+  /**
+   * The name of the time in the header.
+   * @defaultValue 't'
+   */
+  readonly time?: string
+  /**
+   * The name of each signature in the header.
+   * @defaultValue 'v1'
+   */
+  readonly signature?: string
+  /**
+   * Maximum difference between the time of signing and now, in seconds.
+   * @defaultValue 300
+   */
+  readonly toleranceSeconds?: number
+  /**
+   * The clock, in ms since the epoch.
+   * @defaultValue Date.now
+   */
+  readonly now?: () => number
+}
+
+const owner = 'timestampedSignature'
+
+const entryName: Rule = [
+  "a name such as 't', without '=', commas and white space",
+  (value: unknown) => typeof value === 'string' && /^[^=,\s]+$/.test(value),
+]
+
+/**
+ * Accepts deliveries with one header that holds the time and the signatures, such as `t=1700000000,v1=5257a8…`. Each
+ * signature is the HMAC-SHA256 of `<time>.<body>` in hex. Mux and Stripe sign like this, and Cloudflare Stream with
+ * `time: 'time', signature: 'sig1'`.
+ * @throws WebhookError `invalid_option` for an unusable secret, or if the time and the signature have the same name.
+ */
+export function timestampedSignature(options: TimestampedSignatureOptions): Verifier {
+  checkOptions(owner, options, {
+    secret: checkedApart,
+    header: required(headerName),
+    time: entryName,
+    signature: entryName,
+    toleranceSeconds: wholeNumber(),
+    now: aFunction,
+  })
+  const { secret, header, time: timeName = 't', signature = 'v1', toleranceSeconds = 300, now = Date.now } = options
+  if (timeName === signature) throw new WebhookError('invalid_option', `${owner}: time has to differ from signature`)
+  const judge = judgeWith(
+    owner,
+    secret,
+    signatureJudge('hex', (text) => hmacKey('sha256', encoder.encode(text))),
+  )
+  const malformed = `header ${header} is malformed: it needs one ${timeName}=… and 1 to ${maxSignatures} ${signature}=… in hex`
+
+  return {
+    name: owner,
+    needsBytes: true,
+    verify(delivery) {
+      const { headers, body } = delivery
+      const value = headers.get(header)
+      if (value === null) return notVerified(`header ${header} is missing`)
+      const entries = readEntries(value)
+      const [time, ...otherTimes] = valuesOf(timeName, entries)
+      const signatures = valuesOf(signature, entries)
+      if (time === undefined || otherTimes.length > 0 || !areSignatures(signatures)) return notVerified(malformed)
+      const fault = timestampFault(time, toleranceSeconds, now)
+      if (fault !== undefined) return notVerified(fault)
+      return judge({ signatures: signatures.map((each) => each.toLowerCase()), prefix: `${time}.`, body }, delivery)
+    },
+  }
+}
+
+// One malformed entry makes the header malformed. A header sent twice contains one, since it arrives joined by a comma
+// and a space. Entries of other names are skipped.
+function readEntries(value: string): readonly string[] {
+  const entries = value.length > maxCredentialLength ? [] : value.split(',')
+  return entries.every((entry) => /^[^=\s]+=\S+$/.test(entry)) ? entries : []
+}
+
+const valuesOf = (name: string, entries: readonly string[]): readonly string[] =>
+  entries.filter((entry) => entry.startsWith(`${name}=`)).map((entry) => entry.slice(name.length + 1))
+
+const areSignatures = (texts: readonly string[]): boolean =>
+  texts.length > 0 && texts.length <= maxSignatures && texts.every((text) => /^[0-9a-f]+$/i.test(text))
