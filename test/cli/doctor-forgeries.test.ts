@@ -15,6 +15,7 @@ const forgeries: Record<string, readonly string[]> = {
   'hmac-signature': [...always, changed],
   'hmac-signature with a timestamp': [...always, changed, old],
   'standard-webhooks': [...always, changed, old],
+  'timestamped-signature': [...always, changed, old],
 }
 
 test.each(named)('doctor --verify %s finds every forgery that the scheme has to catch', async (_, options, flags) => {

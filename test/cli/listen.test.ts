@@ -72,7 +72,7 @@ describe('listen with a secret', () => {
     expect(advice).toContain('by the header x-signature, but no verifier accepts it with this secret')
   })
 
-  test.each(named.filter(([name]) => /timestamp|standard/.test(name)))(
+  test.each(named.filter(([name]) => /time|standard/.test(name)))(
     'says for %s that only the time is wrong',
     async (_, options, flags) => {
       const env = secretOf(options)
@@ -96,11 +96,12 @@ describe('listen with a secret', () => {
 
   /** Headers with a signature inside, each made for a time. */
   const inside: [string, (time: string) => Record<string, string>][] = [
-    ['t=…,v1=…', (time) => ({ 'x-sig': `t=${time},v1=${hmacOf(`${time}.`)}` })],
+    ['t=…;v1=…', (time) => ({ 'x-sig': `t=${time};v1=${hmacOf(`${time}.`)}` })],
     [
-      'two signatures, the second with this secret',
-      (time) => ({ 'x-sig': `t=${time},v1=${'0'.repeat(64)},v1=${hmacOf(`${time}.`).toUpperCase()}` }),
+      'spaces, and two signatures, the second with this secret',
+      (time) => ({ 'x-sig': `t=${time}, v1=${'0'.repeat(64)}, v1=${hmacOf(`${time}.`).toUpperCase()}` }),
     ],
+    ['another hash', (time) => ({ 'x-sig': `t=${time},v1=${hmacOf(`${time}.`, 'sha512')}` })],
     ['two algorithms', () => ({ 'x-sig': `md5=${'0'.repeat(32)}; sha512=${hmacOf('', 'sha512')}` })],
     ['quotes', () => ({ authorization: `Signature keyId="media",signature="${hmacOf('', 'sha1', 'base64')}"` })],
     ['the time in another header', (time) => ({ 'x-sig': `a=b,v1=${hmacOf(`${time}.`)}`, 'x-time': time })],
@@ -123,6 +124,21 @@ describe('listen with a secret', () => {
     const wrong = pasteCode(lines[0], { MEDIA_WEBHOOKS_SECRET: 'another' })
     expect(await wrong.verify(delivery)).toMatchObject({ verified: false })
     for (const signature of [hmacOf(''), hmacOf(`${time}.`)]) expect(program.output()).not.toContain(signature)
+  })
+
+  test.each<[header: string, value: (time: string) => string, options: string]>([
+    ['mux-signature', (time) => `t=${time},v1=${hmacOf(`${time}.`)}`, ''],
+    ['stripe-signature', (time) => `t=${time},v1=${'0'.repeat(64)},v1=${hmacOf(`${time}.`)},v0=${'1'.repeat(64)}`, ''],
+    ['webhook-signature', (time) => `time=${time},sig1=${hmacOf(`${time}.`)}`, ", time: 'time', signature: 'sig1'"],
+    ['x-sig', (time) => `s=${hmacOf(`${time}.`).toUpperCase()},id=7,at=${time}`, ", time: 'at', signature: 's'"],
+  ])('finds timestampedSignature for the header %s', async (header, value, options) => {
+    const { url, deliveries } = await listen(['--secret', secret])
+    await post(url, { [header]: value(seconds()) })
+    const [{ lines, headers }] = await deliveries(1)
+    expect(lines).toEqual([
+      `timestampedSignature({ secret: process.env.MEDIA_WEBHOOKS_SECRET!, header: '${header}'${options} })`,
+    ])
+    expect(headers).toContainEqual([header, expect.stringContaining('masked')])
   })
 
   test('describes a signature that no verifier of the package computes', async () => {

@@ -28,6 +28,11 @@ const signings: readonly (readonly [options: SigningOptions, flags: readonly str
     ['--header', 'x-signature', '--prefix', 'v1=', '--timestamp-header', 'x-time'],
   ],
   [{ scheme: 'standard-webhooks', secret: standardSecret }, []],
+  [{ scheme: 'timestamped-signature', secret, header: 'mux-signature' }, ['--header', 'mux-signature']],
+  [
+    { scheme: 'timestamped-signature', secret, header: 'webhook-signature', time: 'time', signature: 'sig1' },
+    ['--header', 'webhook-signature', '--time', 'time', '--signature', 'sig1'],
+  ],
 ]
 
 /** The ways to sign, each with a name for the test. */

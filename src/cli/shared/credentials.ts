@@ -7,7 +7,7 @@ const harmless =
   /^(host|user-agent|content-(type|length|encoding)|accept(-.*)?|connection|transfer-encoding|date|webhook-(id|timestamp)|(x-)?forwarded(-.*)?|x-real-ip|traceparent|x-cloud-trace-context|via)$/i
 const suspicious = /\bsig\b|auth|token|sign|secret|key|hmac|digest|cookie|password|credential/i
 // A prefix before a credential, and the credential.
-const prefixed = /^((?:(?:bearer|basic|token|hmac|signature|sha\d+|hmac-sha\d+|v\d+|t)[=:, ] ?)?)(.*)$/is
+const prefixed = /^((?:(?:bearer|basic|token|hmac|signature|sha\d+|hmac-sha\d+|v\d+|sig\d+|time|t)[=:, ] ?)?)(.*)$/is
 
 /** The text between the parts of a header such as `t=…,v1=…`. */
 const between = /([,;] ?)/

@@ -18,6 +18,8 @@ export const schemeFlags = {
   algorithm: choice(['sha1', 'sha256', 'sha512'], 'hmac-signature: the hash (default: sha256)'),
   encoding: choice(['hex', 'base64'], 'hmac-signature: the encoding of the signature (default: hex)'),
   timestampHeader: text('<name>', 'hmac-signature: the header of the time, if the signature covers time and body'),
+  time: text('<name>', 'timestamped-signature: the name of the time in the header (default: t)'),
+  signature: text('<name>', 'timestamped-signature: the name of each signature in the header (default: v1)'),
 }
 
 type SchemeFlag = keyof typeof schemeFlags
@@ -29,13 +31,17 @@ const schemes = {
   'basic-auth': { needs: ['username', 'password'], takes: [] },
   'hmac-signature': { needs: ['secret', 'header'], takes: ['prefix', 'algorithm', 'encoding', 'timestampHeader'] },
   'standard-webhooks': { needs: ['secret'], takes: [] },
+  'timestamped-signature': { needs: ['secret', 'header'], takes: ['time', 'signature'] },
   unverified: { needs: [], takes: [] },
 } as const satisfies Record<string, { needs: readonly SchemeFlag[]; takes: readonly SchemeFlag[] }>
 
 type SchemeName = keyof typeof schemes
 
 /** A flag that chooses a scheme. */
-export const schemeChoice = (help: string) => choice(Object.keys(schemes) as SchemeName[], help)
+export const schemeChoice = (help: string) => {
+  const names = Object.keys(schemes) as SchemeName[]
+  return { ...choice(names, `${help}: ${names.join(', ')}`), takes: '<scheme>' }
+}
 
 /**
  * Reads the scheme that `--sign` or `--verify` chooses.
@@ -72,6 +78,10 @@ export function readScheme(
 
 /** Returns the secret of a scheme, which must not be printed. */
 export const secretOf = (scheme: SigningOptions): string => ('password' in scheme ? scheme.password : scheme.secret)
+
+/** `true` if the scheme signs the body. */
+export const signsBody = ({ scheme }: SigningOptions): boolean =>
+  scheme === 'hmac-signature' || scheme === 'standard-webhooks' || scheme === 'timestamped-signature'
 
 /** `true` if the last segment of the URL's path is the secret. */
 export const hasTokenInPath = (scheme: SigningOptions | undefined): boolean =>

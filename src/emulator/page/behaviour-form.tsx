@@ -21,7 +21,7 @@ export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: B
         label="Secret"
         name="secret"
         value={value('secret')}
-        data-schemes="url-token header-token hmac-signature standard-webhooks"
+        data-schemes="url-token header-token hmac-signature standard-webhooks timestamped-signature"
       />
       <Choice label="Token in" name="in" value={value('in')} options={[['query'], ['path']]} data-schemes="url-token" />
       <Field
@@ -36,7 +36,7 @@ export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: B
         name="header"
         placeholder="x-signature"
         value={value('header')}
-        data-schemes="header-token hmac-signature"
+        data-schemes="header-token hmac-signature timestamped-signature"
       />
       <Field
         label="Prefix"
@@ -66,6 +66,14 @@ export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: B
         value={value('timestampHeader')}
         data-schemes="hmac-signature"
       />
+      <Field label="Time" name="time" placeholder="t" value={value('time')} data-schemes="timestamped-signature" />
+      <Field
+        label="Signature"
+        name="signature"
+        placeholder="v1"
+        value={value('signature')}
+        data-schemes="timestamped-signature"
+      />
       <Choice
         label="Fault"
         name="fault"
@@ -84,6 +92,7 @@ const schemes = [
   ['basic-auth'],
   ['hmac-signature'],
   ['standard-webhooks'],
+  ['timestamped-signature'],
 ] as const
 const algorithms = [['sha256'], ['sha1'], ['sha512']] as const
 const encodings = [['hex'], ['base64']] as const
@@ -122,6 +131,7 @@ const fieldsOf: ReadonlyMap<string, readonly string[]> = new Map([
   ['basic-auth', ['username', 'password']],
   ['hmac-signature', ['secret', 'header', 'prefix', 'algorithm', 'encoding', 'timestampHeader']],
   ['standard-webhooks', ['secret']],
+  ['timestamped-signature', ['secret', 'header', 'time', 'signature']],
 ])
 
 /** Reads the behaviour from a form, without validating it. A blank field counts as left out. */

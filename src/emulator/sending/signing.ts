@@ -8,12 +8,14 @@ import {
   signWithHeaderToken,
   signWithHmac,
   signWithStandardWebhooks,
+  signWithTimestampedSignature,
   signWithUrlToken,
 } from '../../testing/signers.ts'
 import { basicAuth } from '../../verify/basic-auth.ts'
 import { headerToken } from '../../verify/header-token.ts'
 import { type HmacSignatureOptions, hmacSignature } from '../../verify/hmac-signature.ts'
 import { standardWebhooks } from '../../verify/standard-webhooks.ts'
+import { timestampedSignature } from '../../verify/timestamped-signature.ts'
 import { urlToken } from '../../verify/url-token.ts'
 import type { Verifier } from '../../verify/verifier.ts'
 
@@ -38,6 +40,13 @@ export type SigningOptions =
       readonly timestampHeader?: string
     }
   | { readonly scheme: 'standard-webhooks'; readonly secret: string }
+  | {
+      readonly scheme: 'timestamped-signature'
+      readonly secret: string
+      readonly header: string
+      readonly time?: string
+      readonly signature?: string
+    }
 
 /**
  * Creates the signer of a scheme.
@@ -57,6 +66,8 @@ export function signerFor(options: SigningOptions, eventId: string, now: () => n
       return signWithHmac({ ...hmacOptions(options), now })
     case 'standard-webhooks':
       return signWithStandardWebhooks({ ...withoutScheme(options), now, id: eventId })
+    case 'timestamped-signature':
+      return signWithTimestampedSignature({ ...withoutScheme(options), now })
   }
 }
 
@@ -81,6 +92,8 @@ export function verifierFor(options: SigningOptions, now: () => number = Date.no
       return hmacSignature({ ...hmacOptions(options), now })
     case 'standard-webhooks':
       return standardWebhooks({ ...withoutScheme(options), now })
+    case 'timestamped-signature':
+      return timestampedSignature({ ...withoutScheme(options), now })
   }
 }
 

@@ -32,8 +32,18 @@ const sign = z.discriminatedUnion(
       timestampHeader: unicode.optional(),
     }),
     z.strictObject({ scheme: z.literal('standard-webhooks'), secret: unicode }),
+    z.strictObject({
+      scheme: z.literal('timestamped-signature'),
+      secret: unicode,
+      header: unicode,
+      time: headerText.optional(),
+      signature: headerText.optional(),
+    }),
   ],
-  { error: 'has to be one of url-token, header-token, basic-auth, hmac-signature, standard-webhooks' },
+  {
+    error:
+      'has to be one of url-token, header-token, basic-auth, hmac-signature, standard-webhooks, timestamped-signature',
+  },
 )
 
 const behaviour: z.ZodType<Behaviour> = z.strictObject(

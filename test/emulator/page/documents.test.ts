@@ -92,6 +92,12 @@ test.each<[Record<string, string>, string]>([
     { scheme: 'hmac-signature', secret: 's', header: 'x-signature', timestampHeader: 'X-Signature' },
     'Timestamp header has to differ from header',
   ],
+  [{ scheme: 'timestamped-signature', secret: 's' }, 'Header is missing'],
+  [{ scheme: 'timestamped-signature', secret: 's', header: 'x', time: 'ä' }, 'Time has to be printable ASCII'],
+  [
+    { scheme: 'timestamped-signature', secret: 's', header: 'x', time: 'a', signature: 'a' },
+    'Time has to differ from signature',
+  ],
   [{ scheme: '__proto__' }, 'Scheme has to be one of'],
   [{ scheme: 'toString' }, 'Scheme has to be one of'],
 ])('the error of a behaviour such as %j uses the labels of the form', async (form, message) => {

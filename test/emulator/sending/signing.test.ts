@@ -17,6 +17,8 @@ const schemes: readonly SigningOptions[] = [
   { scheme: 'hmac-signature', secret, header: 'x-signature' },
   { scheme: 'hmac-signature', secret, header: 'x-signature', algorithm: 'sha512', encoding: 'base64' },
   { scheme: 'hmac-signature', secret, header: 'x-signature', prefix: 'sha256=', timestampHeader: 'x-timestamp' },
+  { scheme: 'timestamped-signature', secret, header: 'mux-signature' },
+  { scheme: 'timestamped-signature', secret, header: 'webhook-signature', time: 'time', signature: 'sig1' },
   { scheme: 'standard-webhooks', secret: `whsec_${Buffer.from(secret.repeat(2)).toString('base64')}` },
 ]
 

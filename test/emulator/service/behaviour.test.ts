@@ -17,6 +17,8 @@ describe('a behaviour', () => {
     { sign: { scheme: 'hmac-signature', secret, header: 'x-signature', timestampHeader: 'x-timestamp' } },
     { sign: { scheme: 'hmac-signature', secret, header: 'x-signature', algorithm: 'sha1', encoding: 'base64' } },
     { sign: { scheme: 'standard-webhooks', secret: 'whsec_c2VjcmV0' } },
+    { sign: { scheme: 'timestamped-signature', secret, header: 'mux-signature' } },
+    { sign: { scheme: 'timestamped-signature', secret, header: 'x-s', time: 'time', signature: 'sig1' } },
   ])('may be %j', (behaviour) => {
     expect(readBehaviour(behaviour)).toEqual(behaviour)
   })

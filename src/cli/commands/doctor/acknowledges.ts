@@ -1,5 +1,6 @@
 import { testTimeoutMs } from '../../../emulator/sending/profile.ts'
 import { looksSecret } from '../../shared/mask.ts'
+import { signsBody } from '../../shared/schemes.ts'
 import type { Endpoint } from './endpoint.ts'
 import { type Finding, failed, inWords, isUnauthorized, ok, wasAccepted } from './finding.ts'
 import { noTls, type Reply } from './probe.ts'
@@ -78,7 +79,7 @@ const signsOwnBytes =
 export async function* acknowledgesEscapes(endpoint: Endpoint): AsyncIterable<Finding> {
   const check = 'acknowledges a title with &, < and >, which the service writes as \\u0026, \\u003c and \\u003e'
   const reply = await endpoint.deliver(endpoint.newEvent('encoding.started', 'Q&A <Test>.mp4'))
-  const isSigned = endpoint.scheme?.scheme === 'hmac-signature' || endpoint.scheme?.scheme === 'standard-webhooks'
+  const isSigned = endpoint.scheme !== undefined && signsBody(endpoint.scheme)
   const fix = isSigned && isUnauthorized(reply) ? signsOwnBytes : fixFor(reply, endpoint)
   yield judgeAcknowledgement(check, reply, fix)
 }

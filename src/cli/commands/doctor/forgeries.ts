@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type SigningOptions, signerFor } from '../../../emulator/sending/signing.ts'
 import type { Signer } from '../../../testing/signers.ts'
 import { looksSecret } from '../../shared/mask.ts'
-import { hasTokenInPath } from '../../shared/schemes.ts'
+import { hasTokenInPath, signsBody } from '../../shared/schemes.ts'
 import { credentialsIn } from './credentials.ts'
 import { type Endpoint, unsigned } from './endpoint.ts'
 import { type Finding, inWords, isUnauthorized, mustBeUnauthorized, mustReject, ok, wasAccepted } from './finding.ts'
@@ -67,13 +67,12 @@ async function* rejectsUnsigned(endpoint: Endpoint, scheme: SigningOptions): Asy
 
 function forgeries(scheme: SigningOptions): Forgery[] {
   const other = verdictOnOther(scheme)
-  const signsBody = scheme.scheme === 'hmac-signature' || scheme.scheme === 'standard-webhooks'
-  const signsTime = scheme.scheme === 'standard-webhooks' || 'timestampHeader' in scheme
+  const signsTime = signsBody(scheme) && (scheme.scheme !== 'hmac-signature' || 'timestampHeader' in scheme)
   const hourAgo = () => Date.now() - 3_600_000
   return [
     { what: 'without a signature', sign: unsigned, other },
     { what: 'with a wrong secret', sign: signerFor(withWrongSecret(scheme), 'forged'), other },
-    ...(signsBody
+    ...(signsBody(scheme)
       ? [{ what: 'whose body was changed after it was signed', sign: altered(signerFor(scheme, 'altered')), other }]
       : []),
     // Its signature is valid, so any rejection is right.

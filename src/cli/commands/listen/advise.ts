@@ -20,7 +20,7 @@ export async function advise(delivery: ReceivedDelivery, secret: string | undefi
 async function adviseFromProof(delivery: ReceivedDelivery, secret: string): Promise<Advice | undefined> {
   const found = await findVerifiers(delivery, secret)
   if (found.length > 0) return { text: 'The delivery proves its sender. Verify it with:', lines: found.map(lineFor) }
-  for (const time of timesIn(delivery).map(([, value]) => Number(value))) {
+  for (const time of timesIn(delivery)) {
     const then = await findVerifiers(delivery, secret, () => time * 1_000)
     const off = Math.round(Math.abs(Date.now() / 1_000 - time))
     const text = `It is signed with this secret, but its time differs from this machine's by ${off} s. With the right time, this verifies it:`

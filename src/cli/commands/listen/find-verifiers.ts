@@ -26,9 +26,19 @@ export async function findVerifiers(
   return candidates.filter((_, index) => accepted[index])
 }
 
-/** Finds the times at which a delivery may have been signed, in Unix seconds, each with its header. */
-export const timesIn = ({ fields }: Pick<ReceivedDelivery, 'fields'>) =>
-  fields.filter(([, value]) => /^\d{9,11}$/.test(value)).slice(0, 4)
+// Limit on the work. No sender has more.
+const mostTimes = 4
+
+/** Finds the times at which a delivery may have been signed (Unix seconds): headers, or entries such as `t=…` in them. */
+export const timesIn = ({ fields }: Pick<ReceivedDelivery, 'fields'>): number[] =>
+  fields
+    .flatMap(([, value]) => value.split(','))
+    .map((entry) => entry.slice(entry.indexOf('=') + 1))
+    .filter((text) => unixTime.test(text))
+    .slice(0, mostTimes)
+    .map(Number)
+
+const unixTime = /^\d{9,11}$/
 
 async function accepts(scheme: SigningOptions, now: () => number, delivery: SignedDelivery): Promise<boolean> {
   try {
@@ -44,10 +54,27 @@ type Finder = (delivery: ReceivedDelivery, secret: string) => SigningOptions[]
 
 const standardWebhooks: Finder = (_, secret) => [{ scheme: 'standard-webhooks', secret }]
 
+/** Looks for headers with a time and a digest in hex, under any names. */
+const timestampedSignature: Finder = ({ fields }, secret) =>
+  fields.flatMap(([header, value]) => {
+    const entries = value.split(',').map((entry) => entry.split('='))
+    const namesOf = (form: RegExp) => new Set(entries.filter(([, text = '']) => form.test(text)).map(([name]) => name))
+    const [time] = namesOf(unixTime)
+    const signatures = [...namesOf(/^[\da-f]{64}$/i)].slice(0, 8)
+    if (time === undefined) return []
+    return signatures.map((signature = '') => ({
+      scheme: 'timestamped-signature' as const,
+      secret,
+      header,
+      ...withoutDefaults({ time, signature }),
+    }))
+  })
+
 /** Looks for headers that end with an HMAC of the body, or of a time and the body. The text before it is the prefix. */
 const hmacSignature: Finder = ({ fields, body }, secret) => {
   const found: SigningOptions[] = []
-  for (const [timestampHeader, time] of [...timesIn({ fields }), []]) {
+  const times = fields.filter(([, value]) => unixTime.test(value)).slice(0, mostTimes)
+  for (const [timestampHeader, time] of [...times, []]) {
     for (const [algorithm, encoding] of digests) {
       const content = Buffer.concat([Buffer.from(time === undefined ? '' : `${time}.`), body])
       const digest = createHmac(algorithm, secret).update(content).digest(encoding)
@@ -96,7 +123,7 @@ const urlToken: Finder = ({ url }, secret) => {
   ]
 }
 
-const finders = [standardWebhooks, hmacSignature, basicAuth, headerToken, urlToken]
+const finders = [standardWebhooks, timestampedSignature, hmacSignature, basicAuth, headerToken, urlToken]
 
 /** Returns the prefix of a value that ends with a text: none, a scheme such as `Bearer `, or a name such as `sha256=`. */
 function prefixBefore(text: string, value: string, form = /^([\w-]{1,32}[=:, ] ?)?$/): string | undefined {
@@ -110,6 +137,8 @@ const defaults: Readonly<Record<string, string>> = {
   encoding: 'hex',
   prefix: '',
   parameter: 'token',
+  time: 't',
+  signature: 'v1',
 }
 
 /** Leaves out the options that have their default value. */
