@@ -1,3 +1,7 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
 import { type Fault, faults } from '../../src/emulator/sending/sending.ts'
@@ -5,6 +9,7 @@ import { verifierFor } from '../../src/emulator/sending/signing.ts'
 import { type MediaEvent, unverified, urlToken } from '../../src/index.ts'
 import { watchedReceiver } from '../adapters/receivers.ts'
 import { serveWebhook } from '../support/serve.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 import { finish, start } from './program.ts'
 import { named, secretOf } from './schemes.ts'
 
@@ -151,5 +156,129 @@ describe('trigger', () => {
     program.interrupt()
     expect(await program.code).toBe(130)
     expect(program.errors()).toBe('interrupted: 1 of 5 acknowledged so far\n')
+  })
+})
+
+/** A body of another service, with white space and characters that its sender would write in another way. */
+const other = '{\n  "type": "video.asset.ready",\n  "data": { "id": "é<\\u0026>", "n": 1e2 }\n}\n'
+
+async function fileWith(content: string | Uint8Array): Promise<string> {
+  const path = join(await temporaryFolder(), 'event.json')
+  await writeFile(path, content)
+  return path
+}
+
+/** Starts a server that keeps the bodies and the ids that it gets. */
+async function keepBodies(status = 200) {
+  const bodies: string[] = []
+  const ids: unknown[] = []
+  const url = await serveWebhook(async (request, response) => {
+    bodies.push((await buffer(request)).toString())
+    ids.push(request.headers['webhook-id'])
+    response.writeHead(status).end('ok')
+  })
+  return { url, bodies, ids }
+}
+
+describe('trigger --body', () => {
+  test('sends the bytes of the file, and prints the type', async () => {
+    const { url, bodies } = await keepBodies()
+    const { code, output } = await finish(['trigger', '--body', await fileWith(other), '--to', url])
+    expect({ code, bodies }).toEqual({ code: 0, bodies: [other] })
+    expect(output).toMatch(/^\S+ {2}video\.asset\.ready {2}attempt 1 {2}200 .*ok\n\n1 of 1 acknowledged\n$/)
+  })
+
+  test.each(named)('signs the file with %s', async (_, options, flags) => {
+    const { url, reports } = await receive(verifierFor(options))
+    const file = await fileWith('{ "type": "video.asset.ready", "media_id": "m1", "object": {} }\n')
+    const args = ['trigger', '--body', file, '--to', url, '--sign', options.scheme, ...flags]
+    const { code } = await finish(args, secretOf(options))
+    expect({ code, outcomes: reports.map(({ outcome }) => outcome) }).toEqual({ code: 0, outcomes: ['accepted'] })
+  })
+
+  test('reads standard input in place of a file', async () => {
+    const { url, bodies } = await keepBodies()
+    const stdin = Readable.from([other.slice(0, 20), other.slice(20)])
+    const { code } = await finish(['trigger', '--body', '-', '--to', url], {}, stdin)
+    expect({ code, bodies }).toEqual({ code: 0, bodies: [other] })
+  })
+
+  test('prints nothing that the body does not have', async () => {
+    const { url } = await keepBodies()
+    const file = await fileWith('{"uid":"6b9e68b0","status":{"state":"ready"}}')
+    expect((await finish(['trigger', '--body', file, '--to', url])).output).toMatch(/^\S+ {2}- {2,}attempt 1 {2}200/)
+    const { output } = await finish(['trigger', '--body', file, '--to', url, '--json'])
+    const names = ['attempt', 'startedAt', 'durationMs', 'status', 'answer']
+    expect(Object.keys(JSON.parse(output))).toEqual(names)
+    const known = await finish(['trigger', '--body', await fileWith(other), '--to', url, '--json'])
+    expect(Object.keys(JSON.parse(known.output))).toEqual(['type', ...names])
+  })
+
+  test.each<[Fault, string[]]>([
+    ['duplicate', [other, other]],
+    ['corrupt-body', [`${other.slice(0, -1)}#`]],
+    ['drop', []],
+  ])('simulates the fault %s', async (fault, expected) => {
+    const { url, bodies } = await keepBodies()
+    const file = await fileWith(other)
+    expect((await finish(['trigger', '--body', file, '--to', url, '--fault', fault])).code).toBe(0)
+    expect(bodies).toEqual(expected)
+  })
+
+  test('retries as the profile says, with one id for each body', async () => {
+    const { url, ids } = await keepBodies(500)
+    const sign = ['--sign', 'standard-webhooks', '--secret', 'whsec_MTIz', '--time-scale', '0.001']
+    for (const [content, profile] of [
+      ['{"uid":1}', 'documented'],
+      ['{"uid":2}', 'observed'],
+    ]) {
+      const args = ['trigger', '--body', await fileWith(content as string), '--to', url, ...sign]
+      expect((await finish([...args, '--profile', profile as string])).code).toBe(1)
+    }
+    expect(ids).toHaveLength(5)
+    expect(new Set(ids).size).toBe(2)
+    expect(new Set(ids.slice(0, 4)).size).toBe(1)
+  })
+
+  test.each<[what: string, content: string | Uint8Array, message: string]>([
+    ['is no JSON', '{"type":', 'cannot be sent: the payload is not JSON: '],
+    ['is no object', '[{}]', 'cannot be sent: the payload has to be a JSON object'],
+    ['is not UTF-8', Uint8Array.of(0x7b, 0xff, 0x7d), 'takes a file in UTF-8'],
+    ['has more than 1 MiB', `{}${' '.repeat(2 ** 20)}`, 'takes a file of at most 1048576 bytes'],
+    ['begins with a byte order mark', '\uFEFF{}', 'cannot be sent: the payload is not JSON: '],
+  ])('sends nothing if the file %s', async (_, content, message) => {
+    const { url, bodies } = await keepBodies()
+    const { code, errors } = await finish(['trigger', '--body', await fileWith(content), '--to', url])
+    expect({ code, errors, bodies }).toEqual({
+      code: 2,
+      errors: expect.stringContaining(`media-webhooks: --body ${message}`),
+      bodies: [],
+    })
+  })
+
+  test('names a file that is missing', async () => {
+    const { code, errors } = await finish(['trigger', '--body', '/no/event.json', '--to', 'http://a/'])
+    expect({ code, errors }).toEqual({ code: 2, errors: expect.stringContaining('cannot read /no/event.json: ENOENT') })
+  })
+
+  test.each([
+    [['file.received'], '<type|lifecycle>'],
+    [['--type', 'file.received'], '<type|lifecycle>'],
+    [['--format', 'flat'], '--format'],
+    [['--title', 'a'], '--title'],
+    [['--qualities', '360p'], '--qualities'],
+    [['--fails'], '--fails'],
+  ])('does not go with %j', async (args, name) => {
+    const { code, errors } = await finish(['trigger', ...args, '--body', await fileWith(other), '--to', 'http://a/'])
+    expect(code).toBe(2)
+    expect(errors).toContain(`--body sends a file as it is: leave out ${name} (`)
+  })
+
+  test('is missing without a type', async () => {
+    const { code, errors } = await finish(['trigger', '--to', 'http://a/'])
+    expect({ code, errors }).toEqual({
+      code: 2,
+      errors: "media-webhooks: <type|lifecycle> is missing (or --body <file>) (see 'media-webhooks trigger --help')\n",
+    })
   })
 })

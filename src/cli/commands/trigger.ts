@@ -1,20 +1,26 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { eventIntervalNs, lifecycleOf, payloadOf } from '../../emulator/media/lifecycle.ts'
+import { eventIntervalNs, type LifecycleEvent, lifecycleOf, payloadOf } from '../../emulator/media/lifecycle.ts'
 import { Outbox } from '../../emulator/sending/outbox.ts'
 import { profiles } from '../../emulator/sending/profile.ts'
 import { faults } from '../../emulator/sending/sending.ts'
 import { Changes } from '../../emulator/shared/changes.ts'
 import { systemClock } from '../../emulator/shared/clock.ts'
 import { eventTypes } from '../../index.ts'
+import type { Payload } from '../../testing/payload.ts'
+import { bodyFile } from '../shared/body-file.ts'
 import { type CommandInput, defineCommand } from '../shared/command.ts'
-import { choice, list, required, text, timeScale, toggle, UsageError } from '../shared/flags.ts'
+import { choice, flagName, list, required, text, timeScale, toggle, UsageError } from '../shared/flags.ts'
 import { readScheme, schemeChoice, schemeFlags } from '../shared/schemes.ts'
 import { receiverUrl, secretUrlHelp } from '../shared/secret-url.ts'
 import { suggestion } from '../shared/suggestion.ts'
 import { countAcknowledged, deliveryPrinter, printSummary } from './trigger/print.ts'
 
+const types = ['lifecycle', ...eventTypes]
+
 const flags = {
+  type: { ...text('<type|lifecycle>', 'what to send; --type can be left out'), words: types },
+  body: bodyFile('send this JSON object of any service instead, byte for byte'),
   to: required(receiverUrl('the receiver')),
   format: choice(['flat', 'envelope'], 'the wire format (default: flat)'),
   fault: choice(faults, 'a fault that happens to each event once'),
@@ -27,7 +33,8 @@ const flags = {
   ...schemeFlags,
 }
 
-const types = ['lifecycle', ...eventTypes]
+/** The flags for events of a media item. A body from a file has no use for them. */
+const mediaFlags = ['type', 'format', 'title', 'qualities', 'fails'] as const
 
 /** A limit for the outbox that one command never reaches. */
 const outboxLimit = 1_000
@@ -36,9 +43,9 @@ const stepMs = Number(eventIntervalNs) / 1e6
 
 export const trigger = defineCommand({
   name: 'trigger',
-  summary: 'sends an event, or all events in the life of a media item, to a receiver',
+  summary: 'sends an event, all events in the life of a media item, or the body in a file to a receiver',
   details: `The types are ${eventTypes.join(', ')}.\n${secretUrlHelp}`,
-  positionals: ['<type|lifecycle>'],
+  positionalFlag: 'type',
   argumentWords: [types],
   flags,
   json: 'print one JSON object per delivery: type, mediaId, attempt, status, answer, failure, retryInMs …',
@@ -47,12 +54,13 @@ export const trigger = defineCommand({
     'trigger encoding.finished --to http://127.0.0.1:3000/webhooks/media',
     'trigger lifecycle --to http://127.0.0.1:3000/webhooks/media --time-scale 0.1 --fault duplicate',
     'trigger file.received --to http://127.0.0.1:3000/webhooks/media --sign hmac-signature --header x-signature --secret s3cret',
+    'trigger --body event.json --to http://127.0.0.1:3000/webhooks/mux --sign timestamped-signature --header mux-signature --secret s3cret',
   ],
   async run(input, screen) {
     const { values } = input
     const { to, format = 'flat', fault, profile = 'documented', timeScale = 1 } = values
     const sign = readScheme('--sign', values.sign, input)
-    const { media, events } = eventsFrom(input)
+    const events = eventsFrom(input)
     if (fault === 'reorder' && events.length === 1) throw new UsageError('--fault reorder goes with lifecycle')
 
     const options = { profile, timeScale, maxWaiting: outboxLimit, maxRecords: outboxLimit, clock: systemClock }
@@ -60,9 +68,10 @@ export const trigger = defineCommand({
     const outbox = new Outbox({ ...options, changes: new Changes(), triggered() {}, delivered })
     try {
       const behaviour = { format, ...(sign && { sign }), ...(fault && { fault }) }
-      for (const [index, event] of events.entries()) {
+      for (const [index, create] of events.entries()) {
         if (index > 0) await pause(stepMs * timeScale, undefined, { signal: screen.signal })
-        outbox.send({ id: 'receiver', url: to }, payloadOf(media, event, systemClock()), behaviour)
+        const [payload, body] = create()
+        outbox.send({ id: 'receiver', url: to }, payload, behaviour, body)
       }
       await untilIdle(outbox, screen.signal)
     } catch (error) {
@@ -76,17 +85,30 @@ export const trigger = defineCommand({
   },
 })
 
-function eventsFrom({ positionals: [type = ''], values, given }: CommandInput<typeof flags>) {
+/** Returns a function for each event, which creates it when it is sent. */
+function eventsFrom({
+  values,
+  given,
+}: CommandInput<typeof flags>): readonly (() => readonly [payload: Payload, body?: string])[] {
+  const { type, body } = values
+  if (body !== undefined) {
+    const unused = mediaFlags.find((name) => given.has(name))
+    if (unused === undefined) return [() => [body.payload, body.text]]
+    const name = unused === 'type' ? flags.type.takes : flagName(unused)
+    throw new UsageError(`--body sends a file as it is: leave out ${name}`)
+  }
+  if (type === undefined) throw new UsageError(`${flags.type.takes} is missing (or --body <file>)`)
   const { title = 'Untitled.mp4', qualities = ['360p', '720p'], fails = type === 'encoding.failed' } = values
   if (type !== 'lifecycle' && given.has('fails')) throw new UsageError('--fails goes with lifecycle')
   const media = { id: randomUUID(), userId: randomUUID(), title, qualities, fails }
   const life = lifecycleOf(media)
-  if (type === 'lifecycle') return { media, events: life }
+  const create = (event: LifecycleEvent) => () => [payloadOf(media, event, systemClock())] as const
+  if (type === 'lifecycle') return life.map(create)
   const known = eventTypes.find((each) => each === type)
   if (known === undefined) {
     throw new UsageError(`there is no type '${type}': give one of ${types.join(', ')}${suggestion(type, types)}`)
   }
-  return { media, events: [life.find((event) => event.type === known) ?? { type: known }] }
+  return [create(life.find((event) => event.type === known) ?? { type: known })]
 }
 
 /** Waits until every event is acknowledged or given up. An abort closes the outbox. */

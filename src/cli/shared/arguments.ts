@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import type { Command, CommandInput } from './command.ts'
 import { type Flag, type Flags, flagName, toggle, UsageError } from './flags.ts'
 import type { ProgramContext } from './screen.ts'
-import { readLine } from './stdin.ts'
+import { readLine, readText } from './stdin.ts'
 import { suggestion } from './suggestion.ts'
 
 /** The flags that every command has. */
@@ -97,9 +97,9 @@ async function readValue({ label, flag, text }: GivenValue, context: ProgramCont
     const name = label === flag.takes ? label : `${label} ${flag.takes}`
     throw new UsageError(`${name} is missing${flag.env === undefined ? '' : ` (or ${flag.env})`}`)
   }
-  const value = flag.stdin && text === '-' ? await readLine(context) : given
   try {
-    return flag.read(value)
+    if (flag.file) return flag.read(await readText(given, context))
+    return flag.read(flag.stdin && text === '-' ? await readLine(context) : given)
   } catch (error) {
     throw error instanceof UsageError ? new UsageError(`${source} ${error.message}`) : error
   }

@@ -14,6 +14,8 @@ export interface Flag<Value = unknown> {
   readonly env?: string
   /** `true` if a dash in place of the value reads the value from standard input. */
   readonly stdin?: true
+  /** `true` if the value names a file. `read` gets the text of the file, or with a dash the whole standard input. */
+  readonly file?: true
   readonly required?: boolean
   /** @throws UsageError with a message that continues after the name of the flag */
   readonly read: (text: string) => Value

@@ -26,7 +26,8 @@ export function printDelivery(
   const cells = align(
     [
       startedAt.toISOString().slice(11, 23),
-      plain(sending.payload.type),
+      // A body of another service may have no type.
+      plain(sending.payload.type || '-'),
       copy ? 'copy' : `attempt ${attempt}`,
       `${answer?.status ?? '-'}`,
       `${durationMs.toFixed(1)} ms`,

@@ -1,4 +1,8 @@
+import { isUtf8 } from 'node:buffer'
+import { readFile } from 'node:fs/promises'
 import { addAbortSignal } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { UsageError } from './flags.ts'
 import type { ProgramContext } from './screen.ts'
 
 /** Maximum number of characters that are read. A longer line is not a URL. */
@@ -13,4 +17,22 @@ export async function readLine({ stdin, stderr, signal }: ProgramContext): Promi
     if (text.includes('\n') || text.length > longest) break
   }
   return text.split('\n', 1)[0]?.trim() ?? ''
+}
+
+/** Maximum size of a file (bytes). No service sends bodies of that size. */
+const largestFile = 2 ** 20
+
+/**
+ * Reads a file, or the whole standard input in place of the file `-`.
+ * @throws UsageError with a message that continues after the name of the flag
+ */
+export async function readText(path: string, { stdin, stderr, signal }: ProgramContext): Promise<string> {
+  if (path === '-' && stdin.isTTY) stderr.write('Paste the text, and press Ctrl-D.\n')
+  const reading = path === '-' ? buffer(addAbortSignal(signal, stdin)) : readFile(path)
+  const bytes = await reading.catch((error: NodeJS.ErrnoException) => {
+    throw new UsageError(`cannot read ${path}: ${error.code ?? error.message}`)
+  })
+  if (bytes.length > largestFile) throw new UsageError(`takes a file of at most ${largestFile} bytes`)
+  if (!isUtf8(bytes)) throw new UsageError('takes a file in UTF-8')
+  return bytes.toString()
 }

@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import { bodyOf, type Payload } from '../../testing/payload.ts'
+import { bodyOf, flatBody, type Payload } from '../../testing/payload.ts'
 import type { Changes } from '../shared/changes.ts'
 import type { Clock } from '../shared/clock.ts'
 import { Records } from '../shared/records.ts'
@@ -90,7 +90,7 @@ export class Outbox {
    */
   async check(target: Target, payload: Payload, { format, sign }: Behaviour = {}): Promise<Sending> {
     this.#checkTargets([target])
-    const signer = sign && signerFor(sign, eventIdOf(payload))
+    const signer = sign && signerFor(sign, eventIdOf(flatBody(payload)))
     const behaviour = { ...(format && { format }), ...(sign && { sign }) }
     const sending = this.#runs.create({ webhookId: target.id, url: target.url, payload, behaviour })
     const checked = await this.#runs.run(sending, testLane, async ({ signal, turn }) => {
@@ -139,7 +139,7 @@ export class Outbox {
 
   #send({ id: webhookId, url }: Target, payload: Payload, behaviour: Behaviour, body?: string): Sending {
     const { format, sign, fault } = behaviour
-    const signer = sign && signerFor(sign, eventIdOf(payload))
+    const signer = sign && signerFor(sign, eventIdOf(body ?? flatBody(payload)))
     const fields = { webhookId, url, payload, ...(body !== undefined && { body }), behaviour }
     const sending = this.#runs.create(fields, fault === 'drop' ? 'dropped' : 'waiting')
     if (fault === 'drop') return sending

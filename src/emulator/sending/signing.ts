@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { WebhookError } from '../../errors.ts'
 import type { HashAlgorithm, SignatureEncoding } from '../../internal/crypto/encoding.ts'
-import { flatBody, type Payload } from '../../testing/payload.ts'
 import {
   type Signer,
   signWithBasicAuth,
@@ -71,9 +70,9 @@ export function signerFor(options: SigningOptions, eventId: string, now: () => n
   }
 }
 
-/** Makes an id for a payload's event. It is the same for every retry, every webhook and every repetition. */
-export const eventIdOf = (payload: Payload): string =>
-  `msg_${createHash('sha256').update(flatBody(payload)).digest('base64url').slice(0, 27)}`
+/** Makes an id for the event of a body. It is the same for every retry, every webhook and every repetition. */
+export const eventIdOf = (body: string): string =>
+  `msg_${createHash('sha256').update(body).digest('base64url').slice(0, 27)}`
 
 /**
  * Creates the verifier that accepts the deliveries of a scheme.

@@ -42,10 +42,12 @@ export function printSummary(outbox: Outbox, { json }: PrintOptions, { print, pa
 const count = (outbox: Outbox, wanted: Sending['state']): number =>
   outbox.list().filter(({ state }) => state === wanted).length
 
-function deliveryJson(delivery: DeliveryRecord, { payload }: Sending, body: string | undefined) {
+function deliveryJson(delivery: DeliveryRecord, { payload, body }: Sending, answerBody: string | undefined) {
   const { type, media_id: mediaId, emitted_at: emittedAt, qualities } = payload
   const { attempt, copy, startedAt, durationMs, answer, failure, retryInMs } = delivery
   const status = answer?.status
-  const event = { type, mediaId, emittedAt, qualities }
-  return { ...event, attempt, copy, startedAt, durationMs, status, answer: body, failure, retryInMs }
+  const event = Object.entries({ type, mediaId, emittedAt, qualities })
+  // A body of another service may have none of these fields.
+  const known = Object.fromEntries(body === undefined ? event : event.filter(([, value]) => value !== ''))
+  return { ...known, attempt, copy, startedAt, durationMs, status, answer: answerBody, failure, retryInMs }
 }
