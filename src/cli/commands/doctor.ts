@@ -1,3 +1,4 @@
+import { bodyFile } from '../shared/body-file.ts'
 import { defineCommand } from '../shared/command.ts'
 import { required } from '../shared/flags.ts'
 import { maskingHelp } from '../shared/mask.ts'
@@ -18,10 +19,12 @@ export const doctor = defineCommand({
     `It sends test deliveries (media id 00000000-0000-0000-0000-000000000000) and bad ones: ` +
     `at most ${maxRequests} requests, to this URL only. It does not follow redirects. If the endpoint ignores encoding.started, ` +
     'it tests duplicates with another type. The test deliveries run only handlers with { tests: true }, and duplicates are ' +
-    `tested only if there is one.\n${maskingHelp.replace(/\.$/, ', unless --in path is given.')}\n${secretUrlHelp}`,
+    'tested only if there is one.\nWith --body it sends that sample of another sender instead, again and again. That is no test ' +
+    `delivery: your handlers run for real, once if the endpoint is right.\n${maskingHelp.replace(/\.$/, ', unless --in path is given.')}\n${secretUrlHelp}`,
   positionalFlag: 'url',
   flags: {
     url: required(receiverUrl('the endpoint; --url can be left out')),
+    body: bodyFile('a JSON object as the sender sends it, if that is not the media service'),
     verify: schemeChoice('the scheme that the endpoint verifies'),
     ...schemeFlags,
   },
@@ -30,12 +33,16 @@ export const doctor = defineCommand({
   examples: [
     "doctor 'http://127.0.0.1:3000/webhooks/media?token=secret'",
     'doctor http://127.0.0.1:3000/webhooks/media --verify hmac-signature --header x-signature --secret s3cret',
+    'doctor http://127.0.0.1:3000/webhooks/mux --body event.json --verify timestamped-signature --header mux-signature --secret s3cret',
     'doctor - < url.txt',
   ],
   async run({ values, given }, screen) {
     const [url = ''] = values.url.split('#', 1)
     const scheme = readScheme('--verify', values.verify, { values, given })
-    const endpoint = createEndpoint({ url, scheme, open: values.verify === 'unverified' }, screen.signal)
+    const endpoint = createEndpoint(
+      { url, scheme, open: values.verify === 'unverified', sample: values.body },
+      screen.signal,
+    )
     const findings: Finding[] = []
     for await (const finding of examine(endpoint)) {
       findings.push(finding)

@@ -1,4 +1,4 @@
-import { eventTypes } from '../../../index.ts'
+import { type EventType, eventTypes } from '../../../index.ts'
 import { judgeAcknowledgement } from './acknowledges.ts'
 import type { Endpoint, TestEvent } from './endpoint.ts'
 import { type Finding, failed, inWords, ok, wasAccepted } from './finding.ts'
@@ -8,11 +8,13 @@ const handledOnce = 'handles an event once'
 const atOnce = 5
 const acknowledgeFix = 'also acknowledge a duplicate: the service can repeat an event until it is acknowledged'
 const lookFix = `check that your handlers ran once for the event that came twice, and once for the event that came ${atOnce} times`
+const lookForSampleFix = 'check that your handlers ran once for the sample'
 const claimFix = 'claim each event by its key before you handle it, as createReceiver() does'
 
 /** Checks that duplicates are acknowledged, and that their event is handled once. Only some answers show the latter. */
-export async function* handlesDuplicates(endpoint: Endpoint): AsyncIterable<Finding> {
-  const delivered = await deliverHandled(endpoint)
+export async function* handlesDuplicates(endpoint: Endpoint, acknowledged: Reply): AsyncIterable<Finding> {
+  const isSample = endpoint.sample !== undefined
+  const delivered = isSample ? deliveredSample(endpoint, acknowledged) : await deliverHandled(endpoint)
   if (delivered === 'test') {
     const reason = 'no handler asks for test deliveries'
     const fix = 'give a handler the option { tests: true }, and run the check again'
@@ -22,31 +24,40 @@ export async function* handlesDuplicates(endpoint: Endpoint): AsyncIterable<Find
   if ('rejected' in delivered) {
     const reason =
       delivered.rejected === undefined
-        ? `no handler is registered for ${eventTypes.join(', ')}`
+        ? `no handler is registered for ${isSample ? 'the type of the sample' : eventTypes.join(', ')}`
         : `every type of event is ignored or not acknowledged, for example: ${inWords(delivered.rejected)}`
-    const fix = 'register a handler for one of them, or with onAny, and run the check again'
+    const fix = `register a handler for ${isSample ? 'it' : 'one of them'}, or with onAny, and run the check again`
     yield { check: handledOnce, verdict: 'warning', reason: `not checked: ${reason}`, fix }
     return
   }
-  const { event, first } = delivered
+  const { type, event, first } = delivered
   const check = 'acknowledges a duplicate'
   const second = await endpoint.deliver(event)
   if (!isInProgress(second)) yield judgeAcknowledgement(check, second, acknowledgeFix)
   const ofTwo = await judge(endpoint, 'two deliveries', [first, second], ['accepted', 'handled'])
   if (ofTwo !== undefined) yield ofTwo
 
-  const concurrent = endpoint.newEvent(event.type)
+  const concurrent = endpoint.newEvent(type)
   const replies = await Promise.all(Array.from({ length: atOnce }, () => endpoint.deliver(concurrent)))
   const open = replies.filter((reply) => !isInProgress(reply))
   const example = open.find((reply) => !wasAccepted(reply)) ?? open.toSorted((a, b) => b.durationMs - a.durationMs)[0]
   if (example !== undefined)
     yield judgeAcknowledgement(`acknowledges ${atOnce} concurrent duplicates`, example, acknowledgeFix)
   // 'handled' may occur several times: duplicates that arrive meanwhile wait for the same result.
-  const ofMany = await judge(endpoint, `${atOnce} concurrent deliveries`, replies, ['accepted'])
+  // The sample was handled before: these do not show what concurrent deliveries of a new event would do.
+  const ofMany = isSample ? undefined : await judge(endpoint, `${atOnce} concurrent deliveries`, replies, ['accepted'])
   if (ofMany !== undefined) yield ofMany
   if (ofTwo === undefined && ofMany === undefined)
-    yield { check: handledOnce, verdict: 'warning', reason: 'not known: the answers do not show it', fix: lookFix }
+    yield {
+      check: handledOnce,
+      verdict: 'warning',
+      reason: 'not known: the answers do not show it',
+      fix: isSample ? lookForSampleFix : lookFix,
+    }
 }
+
+const deliveredSample = (endpoint: Endpoint, first: Reply): Delivered | { rejected: undefined } =>
+  first.outcome === 'ignored' ? { rejected: undefined } : { type: undefined, event: endpoint.newEvent(), first }
 
 /**
  * Delivers an event of a type that the endpoint neither ignores nor rejects, if there is one.
@@ -60,13 +71,14 @@ async function deliverHandled(endpoint: Endpoint): Promise<Delivered | 'test' | 
     const first = await endpoint.deliver(event)
     if (!wasAccepted(first)) rejected = first
     else if (first.outcome === 'test') isTest = true
-    else if (first.outcome !== 'ignored') return { event, first }
+    else if (first.outcome !== 'ignored') return { type, event, first }
   }
   return isTest ? 'test' : { rejected }
 }
 
 /** An event that the endpoint accepted, and its answer. */
 interface Delivered {
+  readonly type: EventType | undefined
   readonly event: TestEvent
   readonly first: Reply
 }

@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import { testPayload } from '../../../emulator/media/lifecycle.ts'
-import { type SigningOptions, signerFor } from '../../../emulator/sending/signing.ts'
+import { eventIdOf, type SigningOptions, signerFor } from '../../../emulator/sending/signing.ts'
 import { systemClock } from '../../../emulator/shared/clock.ts'
 import type { EventType } from '../../../index.ts'
 import { flatBody } from '../../../testing/payload.ts'
 import type { Draft, Signer } from '../../../testing/signers.ts'
+import type { GivenBody } from '../../shared/body-file.ts'
 import { maskedUrl, withoutSecret } from '../../shared/mask.ts'
 import { hasTokenInPath, secretOf } from '../../shared/schemes.ts'
 import { plain } from '../../shared/text.ts'
 import { withoutCredentialsOf } from './credentials.ts'
 import { type Probe, probe, type Reply } from './probe.ts'
 
-/** An event to deliver. Except for its type, it looks like the service's test delivery. */
+/** An event to deliver: the sample, or one that looks like the service's test delivery except for its type. */
 export interface TestEvent {
-  readonly type: EventType
   readonly id: string
   readonly body: Uint8Array
 }
@@ -26,12 +26,14 @@ interface Target {
   readonly scheme: SigningOptions | undefined
   /** `true` if it accepts deliveries from anyone on purpose. */
   readonly open: boolean
+  /** A body of another service, which all deliveries have. They are duplicates of each other. */
+  readonly sample: GivenBody | undefined
 }
 
 /** The endpoint to examine. */
 export interface Endpoint extends Target {
   /**
-   * Creates an event that was not sent before.
+   * Creates an event that was not sent before, or returns the sample.
    * @param type by default the type of the service's test delivery
    * @param title by default the title of the service's test delivery
    */
@@ -56,7 +58,7 @@ export const unsigned: Signer = async (draft) => draft
 
 /** @param aborted ends a request that is under way */
 export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
-  const { url, scheme } = target
+  const { url, scheme, sample } = target
   const unsignedUrl = withoutCredentialsOf(scheme, url)
   const firstSent = new Map<string, { readonly at: number; times: number }>()
   let requests = 0
@@ -67,11 +69,12 @@ export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
       return requests
     },
     newEvent(type = 'encoding.started', title) {
+      if (sample !== undefined) return { id: eventIdOf(sample.text), body: Buffer.from(sample.text) }
       // Two events with the same time would have the same key.
       const now = systemClock()
       last = now > last ? now : last + 1n
       const body = flatBody({ ...testPayload(userId, last), type, ...(title !== undefined && { title }) })
-      return { type, id: randomUUID(), body: new TextEncoder().encode(body) }
+      return { id: randomUUID(), body: new TextEncoder().encode(body) }
     },
     async deliver({ id, body }, { sign, method = 'POST', contentType, chunked, ...variation } = {}) {
       requests += 1

@@ -21,7 +21,7 @@ const checks: readonly Check[] = [
 export async function* examine(endpoint: Endpoint): AsyncIterable<Finding> {
   const { finding, reply } = await acknowledges(endpoint)
   yield finding
-  if (wasAccepted(reply)) for (const check of checks) yield* check(endpoint)
+  if (wasAccepted(reply)) for (const check of checks) yield* check(endpoint, reply)
   else {
     const reason = 'they need an endpoint that accepts a genuine delivery'
     yield { check: 'the other checks', verdict: 'skipped', reason }

@@ -11,8 +11,11 @@ export interface Finding {
   readonly fix?: string
 }
 
-/** Tries one aspect of an endpoint, and yields its findings. */
-export type Check = (endpoint: Endpoint) => AsyncIterable<Finding>
+/**
+ * Tries one aspect of an endpoint, and yields its findings.
+ * @param first the reply to the first delivery, which was acknowledged
+ */
+export type Check = (endpoint: Endpoint, first: Reply) => AsyncIterable<Finding>
 
 export const ok = (check: string, reason: string): Finding => ({ check, verdict: 'ok', reason })
 
