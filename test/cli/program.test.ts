@@ -109,6 +109,11 @@ describe('The program', () => {
     [['listen', 's3cret'], /too many arguments: the command takes none/],
     [['doctor', 'http://a/', 's3', 'cret'], /the command takes <url> \(put quotes around a text with spaces\)/],
     [['listen', '--verify', 'hmac'], /--verify takes one of url-token, header-token/],
+    [['listen', '--time', 'time'], /--time goes with --verify timestamped-signature/],
+    [
+      ['trigger', 'file.received', '--to', 'http://a/', '--sign', 'timestamped-signature', '--secret', 's3cret'],
+      /needs --header/,
+    ],
     [['listen', '--header', 'x-a'], /--header goes with --verify header-token, hmac-signature/],
     [['doctor'], /<url> is missing/],
     [['doctor', 'ftp://s3cret@example.com'], /<url> takes an http or https URL/],

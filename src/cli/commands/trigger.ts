@@ -19,9 +19,9 @@ import { countAcknowledged, deliveryPrinter, printSummary } from './trigger/prin
 const types = ['lifecycle', ...eventTypes]
 
 const flags = {
+  to: required(receiverUrl('the receiver')),
   type: { ...text('<type|lifecycle>', 'what to send; --type can be left out'), words: types },
   body: bodyFile('send this JSON object of any service instead, byte for byte'),
-  to: required(receiverUrl('the receiver')),
   format: choice(['flat', 'envelope'], 'the wire format (default: flat)'),
   fault: choice(faults, 'a fault that happens to each event once'),
   profile: choice(profiles, 'how events are retried (default: documented)'),

@@ -47,13 +47,9 @@ export async function* handlesDuplicates(endpoint: Endpoint, acknowledged: Reply
   // The sample was handled before: these do not show what concurrent deliveries of a new event would do.
   const ofMany = isSample ? undefined : await judge(endpoint, `${atOnce} concurrent deliveries`, replies, ['accepted'])
   if (ofMany !== undefined) yield ofMany
+  const fix = isSample ? lookForSampleFix : lookFix
   if (ofTwo === undefined && ofMany === undefined)
-    yield {
-      check: handledOnce,
-      verdict: 'warning',
-      reason: 'not known: the answers do not show it',
-      fix: isSample ? lookForSampleFix : lookFix,
-    }
+    yield { check: handledOnce, verdict: 'warning', reason: 'not known: the answers do not show it', fix }
 }
 
 const deliveredSample = (endpoint: Endpoint, first: Reply): Delivered | { rejected: undefined } =>
