@@ -7,6 +7,7 @@ import { maxRequests } from '../../src/cli/commands/doctor/examine.ts'
 import { type SigningOptions, verifierFor } from '../../src/emulator/sending/signing.ts'
 import { unverified, urlToken, type Verifier } from '../../src/index.ts'
 import { watchedReceiver } from '../adapters/receivers.ts'
+import { mux, ready, receiving } from '../events/senders.ts'
 import { serveWebhook } from '../support/serve.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { accepted, examine, handWritten, type Request } from './examined-receiver.ts'
@@ -34,6 +35,16 @@ const flagsOf = (options: SigningOptions, flags: readonly string[]) => {
 }
 
 describe('doctor --body', () => {
+  test('finds nothing wrong with a receiver of a sender of your own', async () => {
+    const verify = { scheme: 'timestamped-signature', secret: 's3cret', header: 'mux-signature' } as const
+    const { receiver, handled } = receiving(mux, { verify: verifierFor(verify) })
+    const url = await serveWebhook(nodeHandler(receiver))
+    const args = ['--verify', verify.scheme, '--secret', verify.secret, '--header', verify.header]
+    const { code, findings } = await examine(url, '--body', await fileWith(JSON.stringify(ready())), ...args)
+    expect({ code, not: findings.filter(({ verdict }) => verdict !== 'ok') }).toEqual({ code: 0, not: [] })
+    expect(handled.map(({ type }) => type)).toEqual(['video.asset.ready'])
+  })
+
   test.each(named)(
     'finds nothing wrong with a receiver of this package and %s, and runs a handler once',
     async (_, options, flags) => {

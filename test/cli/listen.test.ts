@@ -237,16 +237,32 @@ describe('listen without a secret', () => {
 })
 
 describe('listen', () => {
+  test('accepts the deliveries of any other sender, and finds their verifier', async () => {
+    const { url, deliveries } = await listen(['--secret', secret])
+    const time = String(Math.floor(Date.now() / 1_000))
+    const other = Buffer.from('{"uid":"6b9e68b0","readyToStream":true}')
+    const signature = createHmac('sha256', secret).update(`${time}.`).update(other).digest('hex')
+    expect(await post(url, { 'webhook-signature': `time=${time},sig1=${signature}` }, other)).toBe(200)
+    expect(await post(url, {}, Buffer.from('{"type":"video.asset.ready","data":{}}'))).toBe(200)
+    const [first, second] = await deliveries(2)
+    expect(first.lines[0]).toContain(
+      "timestampedSignature({ secret: process.env.MEDIA_WEBHOOKS_SECRET!, header: 'webhook-signature', time: 'time', signature: 'sig1' })",
+    )
+    expect([first.event.type, second.event.type]).toEqual(['unknown', 'video.asset.ready'])
+  })
+
   test('distinguishes duplicate, malformed and wrong deliveries', async () => {
     const { url, deliveries } = await listen()
     await post(url)
     await post(url)
     await post(url, {}, Buffer.from('{'))
+    await post(url, {}, Buffer.from('{"type":"encoding.finished"}'))
     await post(url, { 'content-type': 'text/plain' })
-    const outcomes = (await deliveries(4)).map(({ outcome, status }) => [outcome, status])
+    const outcomes = (await deliveries(5)).map(({ outcome, status }) => [outcome, status])
     expect(outcomes).toEqual([
       ['accepted', 200],
       ['duplicate', 200],
+      ['malformed', 400],
       ['malformed', 400],
       ['unsupported_media_type', 415],
     ])
