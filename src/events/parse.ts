@@ -49,8 +49,12 @@ export function parseEvent(
 
 export const noHeaders: DeliveryHeaders = { get: () => null }
 
-const keptHeaders = (vouched: Vouched | undefined): DeliveryHeaders =>
-  vouched?.headers === undefined ? noHeaders : new Headers(vouched.headers)
+// A map: a name is the sender's choice. Not Headers, which throw for values that a server lets pass.
+function keptHeaders(vouched: Vouched | undefined): DeliveryHeaders {
+  if (vouched?.headers === undefined) return noHeaders
+  const kept = new Map(Object.entries(vouched.headers))
+  return { get: (name) => kept.get(name.toLowerCase()) ?? null }
+}
 
 /** Makes the event of what its sender has read. */
 export function makeEvent(
