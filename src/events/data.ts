@@ -22,7 +22,8 @@ const maxPath = 200
 function resultOf(schema: StandardSchema, data: unknown): SchemaResult<unknown> {
   let cause: unknown = 'the schema is async'
   try {
-    const result = schema['~standard'].validate(data)
+    // A copy: arktype writes what it transforms into its input, which is stored and checked again.
+    const result = schema['~standard'].validate(structuredClone(data))
     if (!isPromise(result)) return result
     // Its rejection would end the process.
     result.then(undefined, () => {})

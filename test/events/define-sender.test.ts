@@ -121,6 +121,22 @@ describe('the data of an event', () => {
     expect(handled[0].data).not.toBe(handled[1].data)
   })
 
+  test('is transformed once, although its schema writes into its input, as arktype does', async () => {
+    const validate = (value: unknown) => {
+      const data = value as { n: number }
+      data.n += 1
+      return { value: data }
+    }
+    const sender = senderOf(({ data }) => ({ ...reading, data }), {
+      '~standard': { version: 1, vendor: 'test', validate },
+    })
+    const { receiver, handled, send } = receiving(sender)
+    receiver.onAny((event) => void handled.push(event))
+    await send({ data: { n: 1 } })
+    expect(handled.map(({ data }) => data)).toEqual([{ n: 2 }, { n: 2 }])
+    expect(handled[0].payload).toEqual({ data: { n: 1 } })
+  })
+
   test('fails the handler, and not half of it runs, once the schema no longer takes it', async () => {
     let isRejecting = false
     const changing: StandardSchema = {
