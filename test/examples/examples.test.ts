@@ -5,6 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { finish } from '../cli/program.ts'
 import { startWorkerd } from '../runtimes/start-workerd.ts'
 import { findRuntime } from '../support/find-runtime.ts'
 import { postJson } from '../support/post-json.ts'
@@ -87,11 +88,42 @@ test('the example for express notices an event that never comes, and no other', 
   expect(program.output()).not.toContain('about a-film')
 })
 
+describe('the example for mux', () => {
+  async function start(more: Readonly<Record<string, string>> = {}) {
+    const program = await startServer('mux', { MUX_SECRET: secret, ...more })
+    onTestFinished(async () => void (await program.stop()))
+    const trigger = (file: string, key: string) => {
+      const signature = ['--sign', 'timestamped-signature', '--header', 'mux-signature', '--secret', key]
+      const url = `http://127.0.0.1:${program.captured}/webhooks/mux`
+      return finish(['trigger', '--body', join(folderOf('mux'), file), '--to', url, ...signature])
+    }
+    return { program, trigger }
+  }
+
+  test('accepts the event of its README, knows its duplicate, and rejects a forged one', async () => {
+    const { program, trigger } = await start()
+    expect((await trigger('event.json', secret)).output).toContain('{"status":"accepted"}')
+    expect((await trigger('event.json', secret)).output).toContain('{"status":"duplicate"}')
+    expect((await trigger('event.json', 'a-guess')).output).toContain('401')
+    await expect.poll(() => program.output()).toContain('publish an-upload: 61.5 s, asset an-asset')
+    expect(program.output().match(/publish/g)).toHaveLength(1)
+    expect(await program.stop('SIGTERM')).toBe(0)
+  })
+
+  test('notices an upload that was not encoded', async () => {
+    const { program, trigger } = await start({ ENCODED_WITHIN: '500 ms' })
+    expect((await trigger('upload.json', secret)).output).toContain('{"status":"accepted"}')
+    await expect.poll(() => program.output()).toContain('ask Mux about a-lost-upload')
+  })
+})
+
 const sources = [
   ['express', 'server.ts'],
   ['fastify', 'server.ts'],
   ['koa', 'server.ts'],
   ['hono-node', 'server.ts'],
+  ['mux', 'server.ts'],
+  ['mux', 'mux.ts'],
   ['bullmq', 'server.ts'],
   ['postgres', 'server.ts'],
   ['postgres', 'video.ts'],
