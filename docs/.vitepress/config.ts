@@ -14,6 +14,7 @@ const guides = [
       page('Getting started', '/getting-started'),
       page('Mount the receiver', '/mount'),
       page('Verify the sender', '/verify'),
+      page('Other services', '/senders'),
       page('Choose an inbox', '/inboxes'),
     ],
   },
