@@ -63,6 +63,7 @@ async function consoleMethods() {
 
 export const ofReceiver: Observations = {
   verify: () => required(() => createReceiver(untyped({}))),
+  sender: () => receiverWith().sender.name === 'media-service' && 'the media service',
   handlers: () => (receiverWith().handles('encoding.finished') ? 'some' : 'none'),
   inbox: () =>
     receiverWith().inbox.constructor === receiverWith({ inbox: memoryInbox() }).inbox.constructor && 'memoryInbox()',

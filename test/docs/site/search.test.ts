@@ -49,6 +49,11 @@ describeInBrowser('the search of the site', () => {
     expect(found.slice(0, 3).filter((address) => address.includes('/api/'))).toEqual([])
   })
 
+  test.each(['mux', 'cloudflare stream'])('finds the page about other services first for %s', async (words) => {
+    const [first] = await find(words)
+    expect(first).toMatch(/^\/senders/)
+  })
+
   test.each(['createReceiver', 'sqliteInbox'])('finds %s itself among the first five', async (name) => {
     const found = await find(name)
     expect(found.slice(0, 5)).toContainEqual(expect.stringMatching(new RegExp(`/api/.*${name}`, 'i')))
