@@ -28,6 +28,7 @@ test('the exported names grow only in a reviewed change', () => {
         "basicAuth",
         "createReceiver",
         "defineInbox",
+        "defineSender",
         "defineStore",
         "eventTypes",
         "headerToken",
