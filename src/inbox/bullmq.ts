@@ -9,6 +9,7 @@ import { watchConnection } from './bullmq/connection.ts'
 import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqEvents } from './bullmq/events.ts'
 import { addEvent, handOverOverdue, listExpected } from './bullmq/expectations.ts'
+import { operationList } from './bullmq/operations.ts'
 import { pauseStorage } from './bullmq/pauses.ts'
 import { checkQueue, disconnectMs, EventQueue, standardQueue } from './bullmq/queue.ts'
 import { Room, watchSettings } from './bullmq/server.ts'
@@ -29,6 +30,7 @@ import type {
 } from './inbox.ts'
 import { StoredActivity } from './operations/activity.ts'
 import { historyOf } from './operations/event-query.ts'
+import { StoredOperations } from './operations/operations.ts'
 import { StoredPauses } from './operations/pauses.ts'
 import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from './reading.ts'
 
@@ -125,6 +127,7 @@ class BullmqInbox implements Inbox {
   readonly deadLetters: BullmqDeadLetters
   readonly events: BullmqEvents
   readonly pauses: StoredPauses
+  readonly operations: StoredOperations
   readonly #host: InboxHost
   readonly #queue: EventQueue
   readonly #room: Room
@@ -146,6 +149,7 @@ class BullmqInbox implements Inbox {
     this.#activity.start()
     host.observe(this.#activity.recorder)
     const obey = (pauses: readonly Pause[]) => this.#worker?.obey(pauses)
+    this.operations = new StoredOperations(operationList(this.#queue))
     this.pauses = new StoredPauses(pauseStorage(this.#queue), { host, obey: handles ? obey : undefined })
     const readPauses = () => this.pauses.read()
     const worker = handles ? new BullmqWorker(this.#queue, host, settings, readPauses) : undefined

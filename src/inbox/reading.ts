@@ -360,6 +360,45 @@ export interface Pauses {
   handlers?(): readonly string[]
 }
 
+/** What an operator did. */
+export interface Operation {
+  readonly at: Date
+  /** The person or program, if it gave a name. */
+  readonly by?: string | undefined
+  readonly act: 'replay' | 'discard' | 'retry' | 'stop' | 'pause' | 'resume'
+  /** The number of events. */
+  readonly count?: number | undefined
+  /** The handler that was paused or resumed. Absent for the whole inbox. */
+  readonly handler?: string | undefined
+  /** The cause whose dead letters it was about, as the dashboard names it. */
+  readonly cause?: string | undefined
+  readonly reason?: string | undefined
+}
+
+/** An operation to store, with the keys of its events. */
+export interface NewOperation extends Omit<Operation, 'at' | 'count'> {
+  readonly keys?: readonly string[] | undefined
+}
+
+/** The options of {@link Operations.list}. */
+export interface OperationQuery {
+  /** Lists only what was done to the event with this key. Of an operation on more than 500 events, the first 500 count. */
+  readonly key?: string | undefined
+  /**
+   * Maximum number of operations.
+   * @defaultValue 100
+   */
+  readonly limit?: number | undefined
+}
+
+/** What operators did to an inbox: its newest 500 operations. */
+export interface Operations {
+  /** Stores what an operator did. */
+  add(operation: NewOperation): MaybePromise<void>
+  /** Lists the newest first. */
+  list(query?: OperationQuery): MaybePromise<readonly Operation[]>
+}
+
 /** The part of an inbox that operators use: what it has, and the outcome of its events. */
 export interface ReadableInbox {
   /** Counts the events by state. */
@@ -382,6 +421,8 @@ export interface ReadableInbox {
   activity?(since: Date): MaybePromise<readonly ActivityMinute[]>
   /** Pauses and resumes the handling of events. Absent if the inbox cannot store a pause. */
   readonly pauses?: Pauses | undefined
+  /** What operators did. Absent if the inbox cannot store it. */
+  readonly operations?: Operations | undefined
 }
 
 /**
@@ -396,6 +437,7 @@ export interface InspectedInbox extends ReadableInbox {
   expected(limit?: number): MaybePromise<readonly OpenExpectation[]>
   activity(since: Date): Promise<readonly ActivityMinute[]>
   readonly pauses: Pauses
+  readonly operations: Operations
   /** Closes what was opened for it. A pool that was given stays open. */
   close(): MaybePromise<void>
 }

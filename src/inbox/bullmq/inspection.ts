@@ -4,12 +4,14 @@ import { within } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import { firstMinute, toActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
+import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { InspectedInbox } from '../reading.ts'
 import type { RedisConnection } from './check-connection.ts'
 import { BullmqDeadLetters } from './dead-letters.ts'
 import { BullmqEvents } from './events.ts'
 import { listExpected } from './expectations.ts'
+import { operationList } from './operations.ts'
 import { pauseStorage } from './pauses.ts'
 import { checkQueue, disconnectMs, EventQueue, standardQueue } from './queue.ts'
 import { readMinutes, readStats } from './stats.ts'
@@ -62,6 +64,7 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<Inspec
     expected: (limit) => listExpected(queue, limit),
     activity: async (since) => toActivity(await readMinutes(queue, firstMinute(since))),
     pauses: new StoredPauses(pauseStorage(queue)),
+    operations: new StoredOperations(operationList(queue)),
     close,
   }
 }

@@ -5,7 +5,7 @@ import { answerAsObject, type ObjectSql, type ObjectState, type ObjectSteps } fr
 import { defineInbox } from '../define-inbox.ts'
 import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent, Inbox, InboxDefinition } from '../inbox.ts'
-import type { EventQuery, PauseOptions, ResumeOptions } from '../reading.ts'
+import type { EventQuery, NewOperation, OperationQuery, PauseOptions, ResumeOptions } from '../reading.ts'
 import { type InboxLimits, limitRules, limitsOf } from '../sqlite-tables/storage.ts'
 import { ObjectInbox } from './inbox.ts'
 import type { ObjectTransactional } from './transactions.ts'
@@ -148,6 +148,8 @@ const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
   stop: (key: string) => inbox.events.stop?.(key),
   history: (mediaId: string) => inbox.history(mediaId),
   discard: (key: string) => inbox.deadLetters.discard(key),
+  operated: (operation: NewOperation) => inbox.operations.add(operation),
+  operations: (query: OperationQuery) => inbox.operations.list(query),
   pauses: () => inbox.pauses.list(),
   pause: (options: PauseOptions) => inbox.pauses.pause(options),
   resume: (options: ResumeOptions) => inbox.pauses.resume(options),

@@ -3,7 +3,15 @@ import { measure } from '../../internal/maybe-promise.ts'
 import { Closing } from '../closing.ts'
 import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, InboxHost } from '../inbox.ts'
 import { limitOf } from '../operations/page.ts'
-import type { DeadLetters, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
+import type {
+  DeadLetters,
+  EventRecord,
+  InboxStats,
+  OpenExpectation,
+  Operation,
+  Operations,
+  UnreadableDelivery,
+} from '../reading.ts'
 import { ShardedDeadLetters } from './sharded-dead-letters.ts'
 import { ShardedEvents } from './sharded-events.ts'
 import { ShardedPauses } from './sharded-pauses.ts'
@@ -67,6 +75,16 @@ export class WorkerInbox implements Inbox {
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
     return this.events.history(mediaId)
+  }
+
+  /** They are about events of any object, so one object has them all. */
+  readonly operations: Operations = {
+    add: (operation) => this.#shards.ask(0, 'operated', operation, false),
+    list: async (query = {}) =>
+      (await this.#shards.ask<Operation[]>(0, 'operations', query)).map(({ at, ...operation }) => ({
+        at: new Date(at),
+        ...operation,
+      })),
   }
 
   /** The objects continue with their events. */

@@ -5,7 +5,7 @@ import { createSchema, literal, lockClass, type Migration, migrations, migration
 /** The tables that an inbox reads and writes. */
 const tableNames = [
   ...['key', 'event', 'owner', 'dead_letter', 'handled', 'activity', 'claim'],
-  ...['expectation', 'expectation_end', 'pause'],
+  ...['expectation', 'expectation_end', 'operation', 'pause'],
 ]
 
 type Client = Pick<PoolClient, 'query'>

@@ -168,6 +168,12 @@ CREATE TABLE ${ifNotExists}${schema}.pause (
   paused_by text
 );
 
+CREATE TABLE ${ifNotExists}${schema}.operation (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  operation text NOT NULL,
+  events text NOT NULL
+);
+
 CREATE TABLE ${ifNotExists}${schema}.activity (
   minute bigint,
   process uuid,

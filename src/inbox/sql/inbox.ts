@@ -15,12 +15,14 @@ import type {
 } from '../inbox.ts'
 import { StoredActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
+import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from '../reading.ts'
 import { activityTable } from './activity.ts'
 import { keepUnreadable, SqlDeadLetters } from './dead-letters.ts'
 import { SqlEvents } from './events.ts'
 import { readExpected } from './expected.ts'
+import { operationTable } from './operations.ts'
 import { pauseTable } from './pauses.ts'
 import { FailureLog } from './periodic-task.ts'
 import type { Signal } from './signal.ts'
@@ -48,6 +50,7 @@ export class SqlInbox implements Inbox {
   readonly deadLetters: SqlDeadLetters
   readonly events: SqlEvents
   readonly pauses: StoredPauses
+  readonly operations: StoredOperations
   /** Absent where nothing runs between requests. */
   readonly activity?: (since: Date) => Promise<readonly ActivityMinute[]>
   readonly #host: InboxHost
@@ -69,6 +72,7 @@ export class SqlInbox implements Inbox {
     this.deadLetters = new SqlDeadLetters(store.tables, { ...store.replays, check }, { host, replace: store.replace })
     this.events = new SqlEvents(store.tables, store.reading, worker)
     const obey = worker && ((pauses: readonly Pause[]) => worker.obey(pauses))
+    this.operations = new StoredOperations(operationTable(store.tables))
     this.pauses = new StoredPauses(pauseTable(store.tables), { host, obey })
     if (isAlwaysOn) {
       const activity = this.#recordActivity()

@@ -1,5 +1,6 @@
 import { firstMinute, toActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
+import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { InspectedInbox } from '../reading.ts'
 import { readMinutes } from './activity.ts'
@@ -7,6 +8,7 @@ import { type Replays, SqlDeadLetters } from './dead-letters.ts'
 import type { EventReading } from './event-reading.ts'
 import { SqlEvents } from './events.ts'
 import { readExpected } from './expected.ts'
+import { operationTable } from './operations.ts'
 import { pauseTable } from './pauses.ts'
 import type { SqlTables } from './tables.ts'
 
@@ -27,6 +29,7 @@ export function inspectedInbox(tables: SqlTables, { replays, reading, close }: I
     deadLetters: new SqlDeadLetters(tables, replays),
     activity: async (since) => toActivity(await readMinutes(tables, firstMinute(since))),
     pauses: new StoredPauses(pauseTable(tables)),
+    operations: new StoredOperations(operationTable(tables)),
     close,
   }
 }

@@ -89,6 +89,7 @@ const schema = `
     accepted_at INTEGER NOT NULL
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS inbox_end_accepted ON inbox_end (accepted_at);
+  CREATE TABLE IF NOT EXISTS inbox_operation (id INTEGER PRIMARY KEY, operation TEXT NOT NULL, events TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS inbox_pause (
     handler TEXT PRIMARY KEY,
     since INTEGER NOT NULL,

@@ -1,4 +1,4 @@
-import type { Pauses } from '../../inbox/reading.ts'
+import type { Operations, Pauses } from '../../inbox/reading.ts'
 import { type Calls, eventOf, until } from './handling.ts'
 import { type Check, codeOf, type InboxCheck } from './inbox-check.ts'
 
@@ -11,7 +11,7 @@ interface PausingCheck extends InboxCheck {
   isQuiet(): Promise<boolean>
 }
 
-/** Checks that operators can pause the inbox and its handlers, and resume them. */
+/** Checks that operators can pause the inbox and its handlers, resume them, and see what they did. */
 export function checkPausing(checkInbox: Check): void {
   const check = (name: string, run: (check: PausingCheck) => Promise<void>) =>
     checkInbox(
@@ -108,6 +108,31 @@ export function checkPausing(checkInbox: Check): void {
     const { unfinished } = await inbox.close({ timeoutMs: 60_000 })
     expect(performance.now() - startedAt < 20_000).toBe(true)
     expect(unfinished.filter(({ state }) => state !== 'waiting')).toEqual([])
+  })
+
+  check('keeps what operators did, the newest first, and finds it by event', async ({ inbox, expect }) => {
+    const operations = inbox.operations as Operations
+    const before = Date.now()
+    await operations.add({ act: 'replay', by: 'ana', keys: ['one', 'two'], cause: 'c1', reason: "it's fixed" })
+    await operations.add({ act: 'pause', handler: 'publish' })
+    await operations.add({ act: 'discard', keys: ['two'] })
+    const all = await operations.list()
+    expect(all.map(({ act, count }) => [act, count])).toEqual([
+      ['discard', 1],
+      ['pause', undefined],
+      ['replay', 2],
+    ])
+    const [, pause, replay] = all
+    expect([pause?.handler, pause?.by]).toEqual(['publish', undefined])
+    expect([replay?.by, replay?.cause, replay?.reason]).toEqual(['ana', 'c1', "it's fixed"])
+    expect(Math.abs(Number(replay?.at) - before) < 60_000).toBe(true)
+    const actsOn = async (key: string) => (await operations.list({ key })).map(({ act }) => act)
+    expect([await actsOn('one'), await actsOn('two'), await actsOn('three')]).toEqual([
+      ['replay'],
+      ['discard', 'replay'],
+      [],
+    ])
+    expect((await operations.list({ limit: 1 })).map(({ act }) => act)).toEqual(['discard'])
   })
 }
 

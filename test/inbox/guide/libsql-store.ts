@@ -39,6 +39,7 @@ const schema = [
   `CREATE TABLE IF NOT EXISTS expectation (subject TEXT NOT NULL, hash TEXT NOT NULL, rule TEXT NOT NULL,
      began_at INTEGER NOT NULL, due_at INTEGER NOT NULL, event TEXT NOT NULL)`,
   'CREATE TABLE IF NOT EXISTS expectation_end (subject TEXT PRIMARY KEY, ended_at INTEGER NOT NULL)',
+  'CREATE TABLE IF NOT EXISTS operation (id INTEGER PRIMARY KEY, operation TEXT NOT NULL, events TEXT NOT NULL)',
   'CREATE TABLE IF NOT EXISTS pause (handler TEXT PRIMARY KEY, since INTEGER NOT NULL, paused_by TEXT)',
   `CREATE TABLE IF NOT EXISTS activity (minute INTEGER, process TEXT, numbers TEXT NOT NULL, PRIMARY KEY (minute, process))`,
 ]

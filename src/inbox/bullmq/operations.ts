@@ -1,0 +1,25 @@
+import { keptOperations, type OperationStorage } from '../operations/operations.ts'
+import type { EventQueue } from './queue.ts'
+
+/** What operators did, as a list in Redis: each operation, and the short ids of its events in the line after it. */
+export function operationList(queue: EventQueue): OperationStorage {
+  const { client } = queue
+  const key = queue.own.of('operations')
+  return {
+    add: (operation, events) =>
+      queue.reach(async () => {
+        await client
+          .multi()
+          .lpush(key, `${operation}\n${events}`)
+          .ltrim(key, 0, keptOperations - 1)
+          .exec()
+      }),
+    list: (limit, event) =>
+      queue.reach(async () => {
+        const entries = (await client.lrange(key, 0, -1)).map((entry) => entry.split('\n'))
+        return entries
+          .flatMap(([operation = '', events = '']) => (events.includes(event) ? [operation] : []))
+          .slice(0, limit)
+      }),
+  }
+}

@@ -1,0 +1,20 @@
+import { keptOperations, type OperationStorage } from '../operations/operations.ts'
+import type { SqlTables } from './tables.ts'
+
+const insert = 'INSERT INTO $operation (operation, events) VALUES ($1, $2)'
+const dropOldest = `DELETE FROM $operation WHERE id <= (SELECT id FROM $operation ORDER BY id DESC LIMIT 1 OFFSET ${keptOperations})`
+
+/** The table of what operators did. */
+export const operationTable = (tables: SqlTables): OperationStorage => ({
+  async add(operation, events) {
+    await tables.change([
+      { sql: insert, values: [operation, events] },
+      { sql: dropOldest, values: [] },
+    ])
+  },
+  async list(limit, event) {
+    const sql = 'SELECT operation FROM $operation WHERE events LIKE $1 ORDER BY id DESC LIMIT $2'
+    const rows = await tables.read<{ readonly operation: string }>(sql, [`%${event}%`, limit])
+    return rows.map(({ operation }) => operation)
+  },
+})
