@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Attempt, AttemptResult, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
-import type { Pause, Pauses } from '../../src/inbox/reading.ts'
+import type { Operations, Pause, Pauses } from '../../src/inbox/reading.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
@@ -64,7 +64,37 @@ const begins = 'begins no attempt while it is paused, and goes on when it is res
 const tells = 'tells attempts which handlers are paused, and does not count those that left one out'
 const twice = 'pauses nothing twice, and resumes only what is paused'
 
+/** An inbox whose operations are wrong in some way. */
+const withOperations =
+  (wrong: (operations: Operations) => Partial<Operations>): Wrong<InboxDefinition> =>
+  (definition) => ({
+    open(host) {
+      const inbox = definition.open(host)
+      const right = inbox.operations as Operations
+      const operations: Operations = {
+        add: (operation) => right.add(operation),
+        list: (query) => right.list(query),
+        ...wrong(right),
+      }
+      return Object.assign(inbox, { operations })
+    },
+  })
+
+const operated = 'keeps what operators did, the newest first, and finds it by event'
+
 const wrongPauses: [string, Wrong<InboxDefinition>, string, string][] = [
+  [
+    'finds what operators did to any event',
+    withOperations((operations) => ({ list: ({ limit } = {}) => operations.list({ limit }) })),
+    operated,
+    'to deeply equal',
+  ],
+  [
+    'forgets the reason of an operation',
+    withOperations((operations) => ({ add: ({ reason: _, ...operation }) => operations.add(operation) })),
+    operated,
+    "to deeply equal [ 'ana', 'c1', 'it\\'s fixed' ]",
+  ],
   ['lists its pauses and obeys none', withPauses(unheeded), begins, 'expected false to be true'],
   ['does not store a pause', withPauses(() => ({ pause: () => true })), begins, "to deeply equal [ undefined, 'ana' ]"],
   [
