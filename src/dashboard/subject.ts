@@ -1,7 +1,8 @@
 import { hasFailed } from '../handlers/reports.ts'
 import type { EventOrder } from '../inbox/inbox.ts'
 import { ActivityRecorder } from '../inbox/operations/activity.ts'
-import type { ActivityMinute, ReadableInbox } from '../inbox/reading.ts'
+import { operationsHere, StoredOperations } from '../inbox/operations/operations.ts'
+import type { ActivityMinute, Operations, ReadableInbox } from '../inbox/reading.ts'
 import type { Logger } from '../internal/logger.ts'
 import { Notices } from '../page/notices.tsx'
 import type { Receiver } from '../receiver/options.ts'
@@ -43,6 +44,8 @@ export interface Subject {
   readonly types: readonly string[] | undefined
   /** Absent if nothing counts. */
   readonly activity: ActivitySource | undefined
+  /** What operators did. Only in this process, if the inbox stores nothing of it. */
+  readonly operations: Operations
   readonly redaction: Redaction
   readonly causes: Causes
   readonly jobs: Jobs
@@ -63,6 +66,7 @@ export function subjectOf(
     order,
     types,
     activity: activityOf(inbox, observe),
+    operations: inbox.operations ?? new StoredOperations(operationsHere()),
     redaction,
     causes,
     jobs: new Jobs({ inbox, redaction }, () => causes.forget()),

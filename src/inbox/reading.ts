@@ -375,8 +375,8 @@ export interface Operation {
   readonly reason?: string | undefined
 }
 
-/** An operation to store, with the keys of its events. */
-export interface NewOperation extends Omit<Operation, 'at' | 'count'> {
+/** An operation to store, with the keys of its events. They are counted if `count` is absent. */
+export interface NewOperation extends Omit<Operation, 'at'> {
   readonly keys?: readonly string[] | undefined
 }
 

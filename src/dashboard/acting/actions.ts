@@ -4,7 +4,7 @@ import { questionBefore } from '../page/question.tsx'
 import { isFollowed } from './jobs.ts'
 import { setPause } from './pausing.ts'
 import { addressOf, placeIn } from './place.ts'
-import { record } from './record.ts'
+import { reasonIn, record, store } from './record.ts'
 import { resultOf } from './result.ts'
 import { type Act, readSelection } from './selection.ts'
 
@@ -35,8 +35,11 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
   const action = { job: job.id, action: what }
   record(page, { ...action, selection }, `${what} was asked for on the dashboard`)
   void ended.then(() => {
-    const { state, total, done } = job
-    record(page, { ...action, state, total, done }, `${what} on the dashboard has ended`)
+    const { state, total, done: count, keys } = job
+    record(page, { ...action, state, total, done: count }, `${what} on the dashboard has ended`)
+    const cause = selection.scope === 'found' ? selection.filter.cause : undefined
+    const act = what === 'stop-handler' ? 'stop' : what
+    if (count > 0) return store(page, { act, keys, count, cause, reason: reasonIn(form) })
   })
   await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, waitMs))])
   if (job.state === 'running') return to(page, 'job', { id: job.id })

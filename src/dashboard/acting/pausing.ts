@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import type { PageState } from '../page/page-state.ts'
-import { record } from './record.ts'
+import { reasonIn, record, store } from './record.ts'
 
 /** Pauses or resumes the inbox, or the handler that the form names. Returns the result as a sentence. */
 export async function setPause(page: PageState, form: URLSearchParams, act: 'pause' | 'resume'): Promise<string> {
@@ -11,6 +11,7 @@ export async function setPause(page: PageState, form: URLSearchParams, act: 'pau
   const { user: by } = page
   const isDone = await (act === 'pause' ? inbox.pauses.pause({ handler, by }) : inbox.pauses.resume({ handler }))
   record(page, { action: act, handler, changed: isDone }, `${act} was asked for on the dashboard`)
+  if (isDone) await store(page, { act, handler, reason: reasonIn(form) })
   const name = handler === undefined ? 'The inbox' : `The handler ${handler}`
   if (act === 'pause') return isDone ? `${name} is paused.` : `${name} was paused already.`
   return isDone ? `${name} is resumed.` : `${name} was not paused.`

@@ -1,3 +1,4 @@
+import type { NewOperation } from '../../inbox/reading.ts'
 import type { PageState } from '../page/page-state.ts'
 
 /**
@@ -6,3 +7,18 @@ import type { PageState } from '../page/page-state.ts'
  */
 export const record = ({ subject: { logger }, user }: PageState, details: object, message: string): void =>
   logger.warn({ user, ...details }, message)
+
+/** Stores what an operator did. Failing that, the log line has to do. */
+export async function store({ subject, user: by }: PageState, operation: NewOperation): Promise<void> {
+  try {
+    await subject.operations.add({ by, ...operation })
+  } catch (err) {
+    subject.logger.error({ err, ...operation, keys: undefined }, 'what an operator did could not be stored')
+  }
+}
+
+/** The reason that an operator gave, if any. */
+export const reasonIn = (form: URLSearchParams): string | undefined =>
+  form.get('reason')?.trim().slice(0, longestReason) || undefined
+
+const longestReason = 500

@@ -9,6 +9,7 @@ import { traceIdOf } from '../reading/trace-id.ts'
 import { Attempts } from './attempts.tsx'
 import { Failures } from './cause.tsx'
 import { Foreign, PostForm, Scrolling, StateMark } from './elements.tsx'
+import { LastOperations } from './operations.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Moment } from './times.tsx'
 import { Unreadable } from './unreadable.tsx'
@@ -30,6 +31,7 @@ export async function showEvent(page: PageState): Promise<Answer> {
         {story.deadLetter && <Cause page={page} story={story} />}
         {story.record && <Attempts page={page} record={story.record} />}
         {story.deadLetter?.unreadable && <Unreadable page={page} unreadable={story.deadLetter.unreadable} />}
+        <LastOperations page={page} eventKey={key} />
         {story.record && <Payload page={page} record={story.record} />}
       </>
     ),

@@ -5,6 +5,7 @@ import { type DeadFilter, rowsFound } from '../reading/dead-filter.ts'
 import { rowOfDead } from './as-row.ts'
 import { CauseText } from './cause.tsx'
 import { amount, cut } from './elements.tsx'
+import { LastOperations } from './operations.tsx'
 import type { PageState } from './page-state.ts'
 import { Range, ReplaySelected, Rows, SelectionForm } from './rows.tsx'
 
@@ -37,6 +38,7 @@ export function Found({ page, report, filter, cause }: FoundProps) {
           <CauseText cause={cause} />
         </div>
       )}
+      {cause && <LastOperations page={page} cause={cause.id} />}
       <Filter page={page} report={report} filter={filter} />
       {!report.isWhole && <p class="quiet">Only the newest {amount(groupedLimit)} dead letters are searched.</p>}
       {shown.length === 0 ? (

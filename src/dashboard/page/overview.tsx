@@ -7,6 +7,7 @@ import { CauseList } from './cause.tsx'
 import { Charts } from './charts.tsx'
 import { Counts } from './counts.tsx'
 import { amount, PostForm } from './elements.tsx'
+import { LastOperations } from './operations.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { PauseForms } from './pauses.tsx'
 import { Rows } from './rows.tsx'
@@ -43,6 +44,7 @@ export async function showOverview(page: PageState): Promise<Answer> {
         {!isQueue && <Counts page={page} stats={stats} oldest={oldest} nextDue={next?.dueAt} />}
         {!isQueue && <Failing page={page} report={report} />}
         {retrying.length > 0 && <Retrying page={page} records={retrying} total={stats.retrying} />}
+        <LastOperations page={page} />
         <Charts page={page} />
         <PauseForms page={page} report={report} />
       </>

@@ -1,3 +1,4 @@
+import { Field } from '../../page/fields.tsx'
 import { addressOf, placeIn } from '../acting/place.ts'
 import { counted } from '../acting/result.ts'
 import { keysOf, readSelection } from '../acting/selection.ts'
@@ -29,6 +30,7 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
         <p>The events are deleted permanently and will never be handled. This cannot be undone.</p>
         <PostForm page={page} action="discard" hidden={{ ...hidden, confirmed: 'yes' }}>
           {selection.scope === 'keys' && keys.map((key) => <input type="hidden" name="key" value={key} />)}
+          <Field label="Reason, if you want to leave one" name="reason" maxlength={500} />
           <button type="submit" class="danger">
             Discard {what} permanently
           </button>

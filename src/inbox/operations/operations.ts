@@ -21,6 +21,19 @@ export interface OperationStorage {
 /** Names an event in 8 hex digits. */
 export const shortId = async (key: string): Promise<string> => (await sha256(key)).slice(0, 8)
 
+/** Keeps operations in this process, for an inbox that stores none. */
+export function operationsHere(): OperationStorage {
+  const kept: (readonly [operation: string, events: string])[] = []
+  return {
+    add(operation, events) {
+      kept.unshift([operation, events])
+      kept.splice(keptOperations)
+    },
+    list: (limit, event) =>
+      kept.flatMap(([operation, events]) => (events.includes(event) ? [operation] : [])).slice(0, limit),
+  }
+}
+
 /** What operators did to an inbox. */
 export class StoredOperations implements Operations {
   readonly #storage: OperationStorage
@@ -31,7 +44,7 @@ export class StoredOperations implements Operations {
 
   async add({ keys, ...operation }: NewOperation): Promise<void> {
     const events = await Promise.all((keys ?? []).slice(0, namedEvents).map(shortId))
-    const stored = { at: new Date(), ...operation, ...(keys && { count: keys.length }) }
+    const stored = { at: new Date(), count: keys?.length, ...operation }
     await this.#storage.add(JSON.stringify(stored), ` ${events.join(' ')} `)
   }
 

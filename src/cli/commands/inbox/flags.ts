@@ -37,6 +37,7 @@ export const actionFlags = {
   perSecond: wholeNumber('<n>', 'replay: at most this many in a second (default: as fast as the inbox takes them)', 1),
   yes: toggle('discard --all: confirm that they are deleted permanently'),
   handler: text('<name>', 'pause, resume: only this handler'),
+  reason: text('<text>', 'replay, discard, retry, stop, pause, resume: why, for the page that shows who did what'),
   port: { ...portFlag, help: `serve: ${portFlag.help}` },
   redact: toggle('serve: hide payloads, titles and the bytes of unreadable deliveries'),
   print: toggle('migrate: print the SQL, and change nothing'),

@@ -1,8 +1,8 @@
-import { userInfo } from 'node:os'
 import type { Pause, Pauses } from '../../../inbox/reading.ts'
 import { plain, shellQuoted } from '../../shared/text.ts'
 import type { Action, ActionContext } from './action.ts'
 import { commandLine } from './command-line.ts'
+import { operated, userName } from './operated.ts'
 import { time } from './times.ts'
 
 const pausesOf = ({ inbox }: ActionContext): Pauses => {
@@ -18,25 +18,17 @@ const nameOf = ({ handler }: Pick<Pause, 'handler'>): string =>
 export const pauseText = ({ since, by, ...pause }: Pause): string =>
   `${nameOf(pause)} since ${time(since)}${by === undefined ? '' : `, by ${plain(by)}`}`
 
-/** The name of the user who runs the program. A container may have none. */
-function userName(): string | undefined {
-  try {
-    return userInfo().username || undefined
-  } catch {
-    return undefined
-  }
-}
-
 export const pause: Action = {
   help: [
     'pause',
     'stops handling in every server: no attempt begins until resume; with --handler, only that handler does not run',
   ],
-  flags: ['handler'],
+  flags: ['handler', 'reason'],
   async run(context) {
     const { target, values, screen } = context
     const { handler, json } = values
     const isNew = await pausesOf(context).pause({ handler, by: userName() })
+    if (isNew) await operated(context, { act: 'pause', handler })
     if (json) screen.json({ changed: isNew })
     else {
       const flag = handler === undefined ? '' : ` ${shellQuoted(`--handler=${handler}`)}`
@@ -49,10 +41,11 @@ export const pause: Action = {
 
 export const resume: Action = {
   help: ['resume', 'ends the pause of the inbox, or of one handler with --handler'],
-  flags: ['handler'],
+  flags: ['handler', 'reason'],
   async run(context) {
     const { handler, json } = context.values
     const wasPaused = await pausesOf(context).resume({ handler })
+    if (wasPaused) await operated(context, { act: 'resume', handler })
     if (json) context.screen.json({ changed: wasPaused })
     else context.screen.print(`${nameOf({ handler })} ${wasPaused ? 'is resumed' : 'was not paused'}`)
     return 0

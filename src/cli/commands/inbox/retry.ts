@@ -2,6 +2,7 @@ import type { EventState } from '../../../inbox/reading.ts'
 import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
+import { operated } from './operated.ts'
 import { whyUnknown } from './show.ts'
 
 const because: Readonly<Record<EventState, string>> = {
@@ -14,10 +15,13 @@ const because: Readonly<Record<EventState, string>> = {
 
 export const retry: Action = {
   help: ['retry <key>', 'starts the next attempt of an event now, if it waits for one'],
-  flags: [],
+  flags: ['reason'],
   takes: 'key',
-  async run({ inbox, target, words: [key = ''], values, screen }) {
+  async run(context) {
+    const { inbox, target, values, screen } = context
+    const [key = ''] = context.words
     const isRetried = await inbox.events.retryNow(key)
+    if (isRetried) await operated(context, { act: 'retry', keys: [key] })
     if (values.json) screen.json({ retried: isRetried })
     if (isRetried) {
       const next = `To see its outcome: ${commandLine(target, 'show', key)}`

@@ -3,17 +3,21 @@ import { shellQuoted } from '../../shared/text.ts'
 import type { Action, ActionContext } from './action.ts'
 import { eachDeadLetter } from './each-dead-letter.ts'
 import type { InboxInput } from './flags.ts'
+import { operated } from './operated.ts'
 import { counted } from './print.ts'
 
 const settle =
   (act: 'replayMany' | 'discardMany', past: 'replayed' | 'discarded', then = '') =>
-  async ({ inbox, values, words, screen }: ActionContext): Promise<number> => {
+  async (context: ActionContext): Promise<number> => {
+    const { inbox, values, words, screen } = context
     const { all, json, perSecond, type, since } = values
     const keys = all ? await inbox.deadLetters.keys({ type, since }) : [...new Set(words)]
     const { done, missing } = await eachDeadLetter(
       { keys, act: (some) => inbox.deadLetters[act](some), past, perSecond },
       screen,
     )
+    const did = past === 'replayed' ? 'replay' : 'discard'
+    if (done.length > 0) await operated(context, { act: did, keys: done })
     // With --all, a missing key is not an error: another user or process has just replayed or discarded it.
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })
@@ -37,14 +41,14 @@ const replayed =
 
 export const replay: Action = {
   help: ['replay <key…|--all>', 'passes dead letters to the handlers that have not completed, with fresh attempts'],
-  flags: ['all', 'type', 'since', 'perSecond'],
+  flags: ['all', 'type', 'since', 'perSecond', 'reason'],
   takes: 'keys',
   run: settle('replayMany', 'replayed', replayed),
 }
 
 export const discard: Action = {
   help: ['discard <key…|--all>', 'deletes dead letters permanently'],
-  flags: ['all', 'type', 'since', 'yes'],
+  flags: ['all', 'type', 'since', 'yes', 'reason'],
   takes: 'keys',
   run: settle('discardMany', 'discarded'),
 }

@@ -1,15 +1,19 @@
 import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
+import { operated } from './operated.ts'
 import { stateWords } from './print.ts'
 import { whyUnknown } from './show.ts'
 
 export const stop: Action = {
   help: ['stop <key>', 'asks the process that handles an event to stop its handler (Postgres only)'],
-  flags: [],
+  flags: ['reason'],
   takes: 'key',
-  async run({ inbox, target, words: [key = ''], values, screen }) {
+  async run(context) {
+    const { inbox, target, values, screen } = context
+    const [key = ''] = context.words
     const isAsked = (await inbox.events.stop?.(key)) ?? false
+    if (isAsked) await operated(context, { act: 'stop', keys: [key] })
     if (values.json) screen.json({ asked: isAsked })
     if (isAsked) {
       const next = `To see its outcome: ${commandLine(target, 'show', key)}`
