@@ -21,7 +21,7 @@ import { type Shown, subjectOf } from './subject.ts'
  * @throws WebhookError `invalid_option`
  */
 export function dashboard(
-  receiver: Pick<Receiver, 'inbox' | 'observe' | 'setup'> & { readonly sender: Pick<AnySender, 'types'> },
+  receiver: Pick<Receiver, 'inbox' | 'observe' | 'setup'> & { readonly sender?: Pick<AnySender, 'types'> },
   options: DashboardOptions,
 ): Dashboard {
   if (typeof receiver?.observe !== 'function' || receiver.inbox === undefined)
@@ -31,7 +31,7 @@ export function dashboard(
     order,
     inbox: { name },
   } = setup
-  const { types } = receiver.sender
+  const types = receiver.sender?.types
   const isQueue = inbox.handleMessage !== undefined
   return createDashboard({ inbox, name, logger: setup.logger, isQueue, order, types, observe }, options)
 }
