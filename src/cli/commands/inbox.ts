@@ -1,3 +1,4 @@
+import { keyOf } from '../../inbox/operations/finding.ts'
 import { defineCommand } from '../shared/command.ts'
 import { UsageError } from '../shared/flags.ts'
 import { actionNames, actionOf, actionsHelp, findAction } from './inbox/actions.ts'
@@ -13,7 +14,7 @@ export const inbox = defineCommand({
     `\nActions:\n${actionsHelp}\n\n` +
     'It also works while servers handle the events. Unreadable deliveries are also dead letters: they passed\n' +
     'verification and could not be parsed. If one still cannot be parsed, a replay keeps it. Put a key that begins with\n' +
-    'a dash after --.\n' +
+    'a dash after --. For a key you can also give its short id, 8 digits that show and the page print.\n' +
     'Other users of this machine can see the command line. If the URL contains a password, give a dash (-) in its place\n' +
     'and write the URL to standard input. For Postgres you can also leave the password out, and set PGPASSWORD.',
   positionalFlag: 'target',
@@ -34,7 +35,7 @@ export const inbox = defineCommand({
     'inbox redis://127.0.0.1:6379 discard --all --yes',
   ],
   async run(input, screen) {
-    const { run } = actionOf(input)
+    const { run, takes } = actionOf(input)
     const target = readTarget(input.values.target, input.values)
     if (run === undefined && target.kind !== 'postgres')
       throw new UsageError('migrate is for Postgres only: other inboxes need no migration')
@@ -43,7 +44,10 @@ export const inbox = defineCommand({
       const opened = await openTarget(target)
       try {
         const { values, positionals } = input
-        return await run({ inbox: opened, target, values, words: positionals.slice(1), screen })
+        const given = positionals.slice(1)
+        const areKeys = takes === 'key' || takes === 'keys'
+        const words = areKeys ? await Promise.all(given.map((word) => keyOf(opened, word))) : given
+        return await run({ inbox: opened, target, values, words, screen })
       } finally {
         await opened.close()
       }

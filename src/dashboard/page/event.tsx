@@ -1,4 +1,5 @@
 import { overdueOf, overdueType } from '../../handlers/expectations.ts'
+import { shortId } from '../../inbox/operations/operations.ts'
 import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
 import { Section } from '../../page/section.tsx'
@@ -141,6 +142,9 @@ function Summary({
         <Fact name="Event key">
           <Copyable text={eventKey} label="event key" />
         </Fact>
+        <Fact name="Short id">
+          <ShortId of={eventKey} />
+        </Fact>
         {trace && (
           <Fact name="Trace id">
             <Copyable text={trace} label="trace id" />
@@ -150,6 +154,8 @@ function Summary({
     </div>
   )
 }
+
+const ShortId = async ({ of }: { of: string }) => <code>{await shortId(of)}</code>
 
 /** The actions that the state of the event allows. */
 function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) {

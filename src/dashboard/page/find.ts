@@ -1,12 +1,17 @@
+import { keyOf, mediaBeginning } from '../../inbox/operations/finding.ts'
 import { headed } from '../access/respond.ts'
+import { storyOfMedia } from '../reading/story.ts'
 import type { PageState } from './page-state.ts'
 
-/** Leads to the event with the key that was typed, or else to the media item with that id. */
+/** Leads to the event with the key or the short id that was typed, or else to the media item whose id begins with it. */
 export async function find({ subject: { inbox }, query, at }: PageState): Promise<Response> {
   const typed = query.get('q')?.trim() ?? ''
   if (typed === '') return to(at(''))
-  const known = (await inbox.events?.get(typed)) ?? (await inbox.deadLetters.get(typed))
-  return to(known === undefined ? at('media', { id: typed }) : at('event', { key: typed }))
+  const key = await keyOf(inbox, typed)
+  if (((await inbox.events?.get(key)) ?? (await inbox.deadLetters.get(key))) !== undefined)
+    return to(at('event', { key }))
+  const begun = (await storyOfMedia(inbox, typed)).records.length > 0 ? [] : await mediaBeginning(inbox, typed)
+  return to(at('media', { id: begun.length === 1 ? (begun[0] as string) : typed }))
 }
 
 const to = (location: string) => new Response(null, { status: 303, headers: headed({ location }) })

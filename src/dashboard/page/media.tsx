@@ -1,3 +1,4 @@
+import { mediaBeginning } from '../../inbox/operations/finding.ts'
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
 import { Pager, pageAt } from '../../page/pager.tsx'
 import { Section } from '../../page/section.tsx'
@@ -8,9 +9,10 @@ import { whyUnknown } from './event.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { ReplaySelected, Rows, SelectionForm } from './rows.tsx'
 
-/** The number of events of a page, and maximum number of unreadable deliveries. */
+/** The number of events of a page, and maximum numbers of unreadable deliveries and of other media items. */
 const pageSize = 25
 const shownUnreadable = 5
+const shownBegun = 10
 
 /** The events of a media item, in order of acceptance. */
 export async function showMedia(page: PageState): Promise<Answer> {
@@ -46,6 +48,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
         {rows.length === 0 ? (
           <>
             <p>No event of this media item is known, and no event has this key. {whyUnknown(inbox)}</p>
+            <Begun page={page} id={id} />
             {inbox.events && (
               <p>
                 <a href={page.at('events', { title: id })}>Search the titles for it</a>
@@ -80,6 +83,26 @@ export async function showMedia(page: PageState): Promise<Answer> {
       </>
     ),
   }
+}
+
+/** The media items whose id begins with what was typed. */
+async function Begun({ page, id }: { page: PageState; id: string }) {
+  const begun = id === '' ? [] : (await mediaBeginning(page.subject.inbox, id)).slice(0, shownBegun)
+  if (begun.length === 0) return null
+  return (
+    <>
+      <p>Media items that begin with it:</p>
+      <ul>
+        {begun.map((each) => (
+          <li>
+            <a class="data" href={page.at('media', { id: each })}>
+              <Foreign text={each} longest={100} />
+            </a>
+          </li>
+        ))}
+      </ul>
+    </>
+  )
 }
 
 function whatIsKnown({ subject: { inbox } }: PageState, deadLettersOnly: boolean): string {

@@ -27,7 +27,7 @@ export async function LastOperations({ page, eventKey, cause }: OperationsProps)
         {listed.map((operation) => (
           <li>
             <strong>{operation.by === undefined ? 'Somebody' : <Foreign text={operation.by} longest={60} />}</strong>{' '}
-            {past[operation.act]} <Object operation={operation} />, <Ago at={operation.at} now={page.now} />
+            {past[operation.act]} <Target operation={operation} />, <Ago at={operation.at} now={page.now} />
             {operation.reason !== undefined && (
               <>
                 : “<Foreign text={operation.reason} longest={200} />”
@@ -49,7 +49,7 @@ const past: Readonly<Record<Operation['act'], string>> = {
   resume: 'resumed',
 }
 
-function Object({ operation: { act, count, handler } }: { operation: Operation }) {
+function Target({ operation: { act, count, handler } }: { operation: Operation }) {
   if (act !== 'pause' && act !== 'resume') return <>{counted(count ?? 1, 'event')}</>
   if (handler === undefined) return <>the inbox</>
   return (

@@ -1,3 +1,4 @@
+import { mediaBeginning } from '../../../inbox/operations/finding.ts'
 import type { DeadLetter, EventRecord, EventState, InspectedInbox } from '../../../inbox/reading.ts'
 import type { Paint } from '../../shared/text.ts'
 import { shellQuoted } from '../../shared/text.ts'
@@ -7,15 +8,24 @@ import { bodyJson, counted, deadLetterJson, deadLettersText, eventsText } from '
 import { whyUnknown } from './show.ts'
 import type { Target } from './target.ts'
 
+/** Maximum number of media items that are named. */
+const shown = 10
+
 /** Maximum number of dead letters that are searched for unreadable deliveries. */
 const searched = 1_000
 
 export const media: Action = {
-  help: ['media <id>', 'shows the outcome of each event of a media item, in order of acceptance'],
+  help: [
+    'media <id>',
+    'shows the outcome of each event of a media item, in order of acceptance; the beginning of its id will do',
+  ],
   flags: [],
   takes: 'id',
-  async run({ inbox, target, words: [mediaId = ''], values, screen }) {
-    const events = await inbox.history(mediaId)
+  async run({ inbox, target, words: [given = ''], values, screen }) {
+    const exact = await inbox.history(given)
+    const begun = exact.length > 0 ? [] : await mediaBeginning(inbox, given)
+    const [mediaId = given] = begun.length === 1 ? begun : []
+    const events = mediaId === given ? exact : await inbox.history(mediaId)
     const unreadable = await unreadableWith(inbox, mediaId)
     if (values.json) screen.json({ events, unreadable: unreadable.map(deadLetterJson) })
     else {
@@ -23,6 +33,8 @@ export const media: Action = {
       if (unreadable.length > 0) screen.print(unreadableText(unreadable, target, screen.paint))
     }
     if (events.length > 0 || unreadable.length > 0) return 0
+    if (begun.length > 1)
+      screen.note(`media items that begin with it: ${begun.slice(0, shown).map(shellQuoted).join(' ')}`)
     screen.note(`no event of the media item ${shellQuoted(mediaId)} is known: ${whyUnknown(inbox.events.states)}`)
     return 1
   },

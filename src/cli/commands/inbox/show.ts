@@ -1,4 +1,5 @@
 import { overdueOf, overdueType } from '../../../handlers/expectations.ts'
+import { shortId } from '../../../inbox/operations/operations.ts'
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, TraceCarrier } from '../../../inbox/reading.ts'
 import { plain, plainJson, shellQuoted, table } from '../../shared/text.ts'
 import type { Action } from './action.ts'
@@ -16,7 +17,7 @@ export const show: Action = {
     const deadLetter = event === undefined ? await inbox.deadLetters.get(key) : undefined
     if (event !== undefined) {
       if (values.json) screen.json(event)
-      else screen.print(eventText(event, target))
+      else screen.print(`short id  ${await shortId(key)}\n${eventText(event, target)}`)
     } else if (deadLetter !== undefined) {
       if (values.json) screen.json({ state: 'dead', ...deadLetterJson(deadLetter) })
       else screen.print(unreadableText(deadLetter, target))
