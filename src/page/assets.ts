@@ -13,6 +13,7 @@ stroke-linecap="round" stroke-linejoin="round"><path d="M2 8h8M7 5l3 3-3 3M14 3v
 const style = () => readFileSync(new URL('./style.css', import.meta.url), 'utf8')
 const page = () => readFileSync(new URL('./page.js', import.meta.url), 'utf8')
 const morph = () => readFileSync(new URL('./morph.js', import.meta.url), 'utf8')
+const localTimes = () => readFileSync(new URL('./local-times.js', import.meta.url), 'utf8')
 
 /**
  * Makes the assets of a page, by the names of their files.
@@ -22,8 +23,12 @@ export const assetsOf = (own: { readonly browser: () => string; readonly style: 
   new Map<string, Asset>([
     ['style.css', { type: 'text/css; charset=utf-8', text: () => style() + own.style() }],
     // The shared scripts are in another folder, and served from one.
-    ['browser.js', { type: 'text/javascript; charset=utf-8', text: () => own.browser().replace('../../page/', './') }],
+    [
+      'browser.js',
+      { type: 'text/javascript; charset=utf-8', text: () => own.browser().replaceAll('../../page/', './') },
+    ],
     ['page.js', { type: 'text/javascript; charset=utf-8', text: page }],
     ['morph.js', { type: 'text/javascript; charset=utf-8', text: morph }],
+    ['local-times.js', { type: 'text/javascript; charset=utf-8', text: localTimes }],
     ['icon.svg', { type: 'image/svg+xml; charset=utf-8', text: () => icon }],
   ])

@@ -1,6 +1,7 @@
 // Follows links and sends forms without reloading: the page in the answer is shown in place of the current one.
 // Everything also works without this script, by documents and forms.
 
+import { inUtc, localise } from './local-times.js'
 import { morph } from './morph.js'
 
 const root = document.documentElement
@@ -39,6 +40,7 @@ async function show(response, { turn, before = live.changes(), sent, isUpdate = 
   if (turn !== turns) return
   if (!response.headers.get('content-type')?.startsWith('text/html')) throw new Error(messageIn(text))
   const shown = parse(text)
+  localise(shown)
   // A page to sign in, for example.
   if (shown.documentElement.dataset.assets !== assets) return location.assign(response.url)
   const notice = document.getElementById('notice')
@@ -146,7 +148,8 @@ document.addEventListener('submit', (event) => {
   const { target: form, submitter } = event
   event.preventDefault()
   if (form.method === 'get') {
-    const chosen = [...new FormData(form)].filter(([, value]) => value !== '')
+    const given = [...new FormData(form)].filter(([, value]) => value !== '')
+    const chosen = given.map(([name, value]) => [name, inUtc(form, name, value)])
     attempt(visit(`${form.getAttribute('action')}?${new URLSearchParams(chosen)}`))
   } else if (!pending.has(form)) {
     pending.add(form)
@@ -170,3 +173,4 @@ document.addEventListener('click', async (event) => {
   attempt(visit(link.href))
 })
 addEventListener('popstate', () => attempt(visit(location.href, { push: false })))
+localise(document)

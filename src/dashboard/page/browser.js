@@ -1,5 +1,6 @@
 // Makes the page live. It is read again every few seconds, and less often if the server is slow.
 
+import { timeOfDay } from '../../page/local-times.js'
 import { attempt, makeLive, report, reportLive, update } from '../../page/page.js'
 
 const pauseMs = 2_000
@@ -46,7 +47,7 @@ function showBar(chart, asked) {
   const each = texts.split('|')
   const bar = Math.min(Math.max(asked, 0), each.length - 1)
   bars.set(chart, bar)
-  const time = new Date(Number(since) + bar * Number(slot)).toISOString().slice(11, 16)
+  const time = timeOfDay(new Date(Number(since) + bar * Number(slot)))
   chart.querySelector('output').textContent = `${time}: ${each[bar]}`
 }
 

@@ -177,7 +177,11 @@ function Numbers({ slots }: { slots: readonly Slot[] }) {
           <tbody>
             {busy.map((slot) => (
               <tr>
-                <th scope="row">{slot.startedAt.toISOString().slice(0, 16).replace('T', ' ')}</th>
+                <th scope="row">
+                  <time datetime={slot.startedAt.toISOString()}>
+                    {slot.startedAt.toISOString().slice(0, 16).replace('T', ' ')}
+                  </time>
+                </th>
                 {counts.map(([count]) => (
                   <td>{amount(slot[count])}</td>
                 ))}

@@ -59,7 +59,9 @@ export function Document({ page, answer, pauses }: DocumentProps) {
         </h1>
         {answer.body}
       </main>
-      <footer class="quiet">Times are in UTC.</footer>
+      <footer class="quiet" data-zone>
+        Times are in UTC.
+      </footer>
     </Shell>
   )
 }
