@@ -2,8 +2,9 @@ import { parseArgs } from 'node:util'
 
 export const usage = `Usage: npm start -- [options]
 
-Runs an emulator of the service and a receiver, and plays a scenario between them over real HTTP on 127.0.0.1. Both keep
-running afterwards: upload media items on the emulator's page, and watch the receiver handle their events.
+Runs an emulator of the service and a receiver with its dashboard, and plays a scenario between them over real HTTP on
+127.0.0.1. They keep running afterwards: upload media items on the emulator's page, watch the receiver handle their
+events, and replay the one that failed on the dashboard.
 
 Options:
   --port <n>           port of the receiver (default: a free one)

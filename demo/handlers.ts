@@ -32,6 +32,23 @@ export function createHandlers(onFinished: OnFinished): { readonly handlers: Han
   return { handlers, others }
 }
 
+/** The media item for which {@link createPublisher}'s handler fails. */
+export const unpublished = 'Premiere.mp4'
+
+/** Attempts at an event before it becomes a dead letter. */
+export const publishAttempts = 3
+
+/** Creates a handler that publishes {@link unpublished} in a CMS, which is down until the event is replayed. */
+export function createPublisher(onFinished: OnFinished): Handler {
+  let failures = publishAttempts
+  return (event) => {
+    if (event.title !== unpublished) return
+    if (failures === 0) return onFinished(event, 'published in the CMS', 0)
+    failures -= 1
+    throw new Error(`the CMS answered 503 to PUT /videos/${event.title}: down for maintenance`)
+  }
+}
+
 /** The sender keeps no order. An application that needs one compares the `emittedAt` of a media item's events. */
 function createLatenessCheck(): (event: MediaEvent) => boolean {
   const newest = new Map<string, Date>()

@@ -3,7 +3,7 @@ import { paintIf } from '../src/cli/shared/text.ts'
 import { createClient, registerWebhook } from '../src/client/index.ts'
 import { type Logger, urlToken } from '../src/index.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
-import { createHandlers } from './handlers.ts'
+import { createHandlers, unpublished } from './handlers.ts'
 import { inboxEmpty, prepareStorage } from './inbox.ts'
 import { emptyLedger, problems, summary } from './ledger.ts'
 import { createPrinter, summaryText } from './print.ts'
@@ -12,12 +12,12 @@ import { start } from './start.ts'
 
 const { WEBHOOK_TOKEN: secret = randomBytes(24).toString('base64url'), NO_COLOR } = process.env
 
-/** Logs errors only. The printed lines cover the other levels. */
+/** Logs errors only, and no failed handlers: the printed lines cover them and the other levels. */
 const logger: Logger = {
   debug() {},
   info() {},
   warn() {},
-  error: (details, message) => console.error(message, details),
+  error: (details, message) => 'handler' in details || console.error(message, details),
 }
 
 const interrupted = new AbortController()
@@ -55,9 +55,8 @@ async function main(options: Arguments): Promise<void> {
     if (unfinished.length === 0) await remove()
   }
   closeOnSignal(close)
-  console.log(
-    `Receiver  ${server.url}\nInbox     ${place}\nEmulator  ${emulator.url}  (open it in a browser to watch)\n`,
-  )
+  const pages = `Dashboard  ${server.dashboardUrl}\nEmulator   ${emulator.url}`
+  console.log(`Receiver   ${server.url}\nInbox      ${place}\n${pages}\n`)
 
   const client = createClient(emulator.credentials, { baseUrl: emulator.url })
   const url = withToken(server.url, secret)
@@ -85,7 +84,14 @@ async function main(options: Arguments): Promise<void> {
     await close()
     process.exitCode = wrong.length === 0 ? 0 : 1
   } else {
-    console.log(`\nStill running (Ctrl-C stops it). Open ${emulator.url}, or try:\n\n${curlLine(emulator.url)}\n`)
+    print.heading('A handler that fails: its event becomes a dead letter, for you to replay')
+    emulator.addMedia({ title: unpublished, qualities: ['360p'] })
+    await emulator.settled()
+    await inboxEmpty(receiver.inbox)
+    console.log(
+      `\nStill running (Ctrl-C stops it). The dashboard shows why an event was given up, and replays it:\n\n${pages}\n`,
+    )
+    console.log(`Upload on the emulator's page, or with:\n\n${curlLine(emulator.url)}\n`)
   }
 }
 

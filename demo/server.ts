@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import express from 'express'
 import { expressHandler } from '../adapters/express.ts'
 import { listenOn } from '../src/cli/shared/serving.ts'
+import { tokenRule } from '../src/dashboard/access/local-only.ts'
+import { dashboard } from '../src/dashboard/index.ts'
 import type { Receiver } from '../src/index.ts'
 
 const path = '/webhooks/media'
@@ -11,6 +14,8 @@ const path = '/webhooks/media'
 export interface Server {
   /** The URL for deliveries, without a secret. */
   readonly url: URL
+  /** The URL of the dashboard, with the token that opens it. */
+  readonly dashboardUrl: string
   /** Answers the next delivery with 503 before the receiver sees it, as a load balancer does during a deployment. */
   rejectNext(): void
   /** Stops listening. Deliveries in progress have 1 s to be answered. */
@@ -18,13 +23,15 @@ export interface Server {
 }
 
 /**
- * Mounts the receiver in an Express application on 127.0.0.1.
+ * Mounts the receiver and its dashboard in an Express application on 127.0.0.1.
  * @param port 0 chooses a free port
  * @param onRejected called for each delivery that was rejected before the receiver saw it
  */
 export async function startServer(receiver: Receiver, port: number, onRejected: () => void): Promise<Server> {
   let toReject = 0
+  const token = randomUUID()
   const app = express()
+  app.use('/inbox', dashboard(receiver, { path: '/inbox', authorize: tokenRule(token) }).node)
   app.use((_request, response, next) => {
     if (toReject === 0) return next()
     toReject -= 1
@@ -34,8 +41,10 @@ export async function startServer(receiver: Receiver, port: number, onRejected: 
   app.post(path, expressHandler(receiver))
 
   const server = createServer(app)
+  const origin = await listenOn(server, port)
   return {
-    url: new URL(path, await listenOn(server, port)),
+    url: new URL(path, origin),
+    dashboardUrl: `${origin}/inbox?token=${token}`,
     rejectNext() {
       toReject += 1
     },

@@ -2,6 +2,7 @@ import { explainPort } from '../src/cli/shared/serving.ts'
 import { createEmulator } from '../src/emulator/index.ts'
 import { createReceiver, type Handler, type ReceiverOptions } from '../src/index.ts'
 import type { Arguments } from './arguments.ts'
+import { createPublisher, publishAttempts } from './handlers.ts'
 import type { Printer } from './print.ts'
 import { startServer } from './server.ts'
 
@@ -20,6 +21,8 @@ interface Parts {
 export async function start({ receiverOptions, others, options: { port, emulatorPort }, print }: Parts) {
   const receiver = createReceiver(receiverOptions)
   receiver.onAny(others, { name: 'others', tests: true })
+  const retry = { attempts: publishAttempts, baseMs: 200 }
+  receiver.on('encoding.finished', createPublisher(print.finished), { name: 'publishInCms', retry })
   try {
     const server = await startServer(receiver, port, print.rejectedByLoadBalancer)
     const emulator = await createEmulator({ port: emulatorPort, timeScale }).catch((error: Error) => {

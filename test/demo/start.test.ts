@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
+import { describeInBrowser, openPage } from '../support/browser.ts'
 import { listenUntilEnd } from '../support/serve.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { run, start } from './program.ts'
@@ -28,18 +29,38 @@ describe('npm start -- --exit', () => {
   })
 })
 
+/** Returns a function that waits for the next line of the program's output that matches. */
+function linesOf({ stdout }: ReturnType<typeof start>) {
+  const lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
+  return async (pattern: RegExp) => {
+    for (;;) {
+      const { value, done } = await lines.next()
+      if (done) throw new Error(`the output ended before ${pattern}`)
+      if (pattern.test(value)) return value as string
+    }
+  }
+}
+
+describeInBrowser('the dashboard of npm start', () => {
+  test('shows a dead letter with its cause, and replays it', async () => {
+    const child = start([])
+    const nextMatching = linesOf(child)
+    const [, url = ''] = (await nextMatching(/^Dashboard /)).match(/(http:\S+)/) ?? []
+    await nextMatching(/^Still running/)
+    const page = await openPage({ url })
+    const cause = page.locator('.causes > li').filter({ hasText: 'the CMS answered' })
+    expect(await cause.textContent()).toContain('publishInCms')
+    await cause.getByRole('button', { name: /^Replay/ }).click()
+    await nextMatching(/handling {2}handled .* published in the CMS$/)
+    await page.getByRole('link', { name: 'Overview' }).click()
+    await cause.waitFor({ state: 'detached' })
+  })
+})
+
 describe('npm start', () => {
   test('keeps the receiver and the emulator running, and closes cleanly on SIGINT', async () => {
     const child = start([])
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
-    const nextMatching = async (pattern: RegExp) => {
-      for (;;) {
-        const { value, done } = await lines.next()
-        if (done) throw new Error(`the output ended before ${pattern}`)
-        if (pattern.test(value)) return value as string
-      }
-    }
-
+    const nextMatching = linesOf(child)
     const [, page = ''] = (await nextMatching(/^Emulator /)).match(/(http:\S+)/) ?? []
     const curl = await nextMatching(/^curl /)
     expect(await (await fetch(page)).text()).toContain('Shuffle.mp4')
@@ -88,7 +109,7 @@ describe('npm start', () => {
 
     await taken.close()
     const { status, lines } = await run(['--port', port, '--exit'])
-    expect(lines[0]).toBe(`Receiver  http://127.0.0.1:${port}/webhooks/media`)
+    expect(lines[0]).toBe(`Receiver   http://127.0.0.1:${port}/webhooks/media`)
     expect(status).toBe(0)
   })
 
