@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 import { type Client, createClient } from '../../src/client/index.ts'
 import { createEmulator } from '../../src/emulator/index.ts'
@@ -194,4 +196,55 @@ test('dev ends without an error if its webhook is deleted already', async () => 
   await client.webhook.delete(webhook.id)
   program.interrupt()
   expect(await program.code).toBe(0)
+})
+
+/** Starts `dev` without `--base-url`, and returns the URL of its emulator. */
+async function startEmulated(to: string, ...args: string[]) {
+  const program = start(['dev', '--port', '0', '--time-scale', '0.01', '--forward-to', to, ...args])
+  const [url = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(await program.line(/Emulating|^{"url"/)) ?? []
+  return { program, url }
+}
+
+test('dev without --base-url emulates the service, and prints a line for each delivery of an upload', async () => {
+  const { to, deliveries } = await setUp()
+  const { program, url } = await startEmulated(`${to}?token=s3cret`)
+  expect(await program.line(/^Created/)).toMatch(/^Created the webhook \S+: all events to http:\S+\?token=…$/)
+  const upload = await program.line(/^ {2}curl/)
+  // The emulator runs in this process.
+  await promisify(execFile)('sh', ['-c', upload])
+  const lines = await program.lines(/^[\d:.]{12} /, 5)
+  expect(lines[0]).toMatch(/ {2}file\.received {6}attempt 1 {2}200 .* {"status":"accepted"}$/)
+  expect(deliveries()).toBe(5)
+  expect(await (await fetch(url)).text()).toContain('Holiday.mp4')
+  program.interrupt()
+  expect(await program.code).toBe(0)
+  expect(program.output() + program.errors()).not.toMatch(/s3cret|go-resty/)
+  await expect(fetch(url)).rejects.toThrow()
+})
+
+test('dev --headers also prints the headers of a delivery, and --events chooses the types', async () => {
+  const { to } = await setUp()
+  const { program, url } = await startEmulated(to, '--headers', '--events', 'encoding.finished')
+  await fetch(`${url}/emulator/media`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } })
+  expect(await program.line(/^ {14}User-Agent/)).toContain('go-resty')
+  expect(program.output().match(/attempt 1/g)).toHaveLength(1)
+})
+
+test('dev --json prints the webhook of its emulator, and an object for each delivery', async () => {
+  const { to } = await setUp()
+  const { program, url } = await startEmulated(to, '--json', '--headers')
+  await fetch(`${url}/emulator/media`, { method: 'POST', body: '{}', headers: { 'content-type': 'application/json' } })
+  const [webhook, delivery] = (await program.lines(/^{/, 2)).map((line) => JSON.parse(line))
+  expect(webhook).toEqual({ url, webhook: { id: expect.any(String), url: to } })
+  expect(delivery).toMatchObject({ type: 'file.received', attempt: 1, status: 200 })
+  expect(delivery.headers).toContainEqual(['Content-Type', 'application/json'])
+})
+
+test.each([
+  [['--url', 'https://tunnel.example'], '--url goes with --base-url'],
+  [['--save', 'folder'], '--save goes with --base-url'],
+  [['--headers', '--base-url', 'http://127.0.0.1:4010'], '--headers goes without --base-url'],
+])('dev rejects %j, which the other way of running it takes', async (args, message) => {
+  const { code, errors } = await finish(['dev', '--forward-to', 'http://127.0.0.1:3000/', ...args])
+  expect({ code, errors }).toEqual({ code: 2, errors: expect.stringContaining(message) })
 })

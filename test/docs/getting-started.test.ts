@@ -17,7 +17,7 @@ async function follow(page: Page) {
   const ports = { '3000': `${await freePort()}`, '4010': `${await freePort()}` }
   const adapt = (text: string) =>
     text
-      .replace('media-webhooks emulate', 'media-webhooks emulate --port 4010') // its default
+      .replace('media-webhooks dev', 'media-webhooks dev --port 4010') // its default
       .replace(/\b(3000|4010)\b/g, (port) => ports[port as keyof typeof ports])
 
   for (const { code } of blocksOf(page)) {

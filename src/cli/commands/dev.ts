@@ -2,30 +2,48 @@ import { eventTypes } from '../../index.ts'
 import { apiFlags, clientFrom } from '../shared/api-command.ts'
 import { defineCommand } from '../shared/command.ts'
 import { events } from '../shared/events.ts'
-import { port, required, text, UsageError } from '../shared/flags.ts'
+import { flagName, port, required, text, timeScale, toggle, UsageError, url as urlFlag } from '../shared/flags.ts'
 import { maskedUrl } from '../shared/mask.ts'
 import { secretUrl } from '../shared/secret-url.ts'
 import { interrupted, servingExitCodes } from '../shared/serving.ts'
 import { plain, shellQuoted } from '../shared/text.ts'
+import { eventsText, runEmulated } from './dev/run-emulated.ts'
 import { createTemporary, deleteLeftovers, deleteTemporary, nameFor } from './dev/temporary-webhook.ts'
+import { emulatorPort } from './emulate/start-emulator.ts'
 import { standardPort, startListening } from './listen/start-listening.ts'
+
+/** Flags for the emulator, and for a service that runs already. */
+const emulatorFlags = ['headers', 'timeScale']
+const serviceFlags = ['url', 'save']
 
 export const dev = defineCommand({
   name: 'dev',
-  summary: 'creates a temporary webhook, forwards its deliveries to your server, keeps them, and deletes it at the end',
+  summary: 'sends your server the events of an emulator that it starts, or those of the service with --base-url',
   details:
-    'It listens as listen does. The service has to reach it: give the URL of your tunnel to its port with --url. An\n' +
-    'emulator on this machine needs none. Ctrl-C deletes the webhook. One that a killed run has left behind is deleted by\n' +
-    'the next run with the same port or --url. The files that it keeps are for resend. They contain credentials.',
+    'Without --base-url it starts an emulator with a webhook for your server, and prints a line for each delivery.\n\n' +
+    'With --base-url it creates a temporary webhook at the service, and listens as listen does: it keeps each delivery that\n' +
+    'it answers 200, and forwards it. The service must reach it: give the URL of your tunnel to its port with --url. A\n' +
+    'service on this machine needs none. Ctrl-C deletes the webhook. The next run with the same port or --url deletes one\n' +
+    'that a killed run has left behind. The files that it keeps are for resend. They contain credentials.',
   flags: {
-    forwardTo: required(secretUrl('forward each delivery that is answered 200 to this URL, and keep it')),
-    url: secretUrl('the public URL of your tunnel to --port (default: the port itself, if the service is local)'),
-    save: text('<folder>', 'keep the deliveries there (default: a new temporary folder)'),
+    forwardTo: required(secretUrl('the URL of your server')),
     events: events('the event types to receive (default: all)'),
-    port: port(standardPort),
+    headers: toggle('emulator: also print the headers of each delivery'),
+    timeScale: { ...timeScale, help: `emulator: ${timeScale.help}` },
+    url: secretUrl('the public URL of your tunnel to --port (default: the port itself, if the service is local)'),
+    save: text('<folder>', 'keep the deliveries of --base-url there (default: a new temporary folder)'),
+    port: {
+      ...port(standardPort),
+      help: `the port on 127.0.0.1 (default: ${emulatorPort}, with --base-url ${standardPort})`,
+    },
     ...apiFlags,
+    baseUrl: urlFlag(
+      'the address of a running service, without /api',
+      'http://127.0.0.1:4010',
+      'MEDIA_WEBHOOKS_BASE_URL',
+    ),
   },
-  json: 'print a line with the URL, the folder and the webhook, then one JSON object per delivery, as listen does',
+  json: 'print a line with the URL and the webhook, then one JSON object per delivery, as trigger does, or listen with --base-url',
   exitCodes: {
     ...servingExitCodes,
     1: 'could not listen on the port, or the webhook could not be created or deleted',
@@ -33,12 +51,20 @@ export const dev = defineCommand({
   },
   serves: true,
   examples: [
-    'dev --forward-to http://127.0.0.1:3000/webhooks/media --base-url http://127.0.0.1:4010',
-    'dev --forward-to http://127.0.0.1:3000/webhooks/media --url https://example.ngrok.app --save deliveries',
+    'dev --forward-to http://127.0.0.1:3000/webhooks/media',
+    'dev --forward-to http://127.0.0.1:3000/webhooks/media --base-url https://service.example --url https://tunnel.example',
   ],
   async run(input, screen) {
-    const { port = standardPort, forwardTo: to, save, json, url, events = eventTypes, baseUrl } = input.values
-    const client = clientFrom(input, screen)
+    const { values, given } = input
+    const { forwardTo: to, save, json, url, events = eventTypes, baseUrl } = values
+    const misplaced = (baseUrl === undefined ? serviceFlags : emulatorFlags).find((name) => given.has(name))
+    if (misplaced !== undefined) {
+      const goes = baseUrl === undefined ? 'with' : 'without'
+      throw new UsageError(`${flagName(misplaced)} goes ${goes} --base-url (or MEDIA_WEBHOOKS_BASE_URL)`)
+    }
+    if (baseUrl === undefined) return runEmulated({ ...values, events }, screen)
+    const { port = standardPort } = values
+    const client = clientFrom({ ...input, values: { ...values, baseUrl } }, screen)
     if (url === undefined && !isLocal(baseUrl)) {
       throw new UsageError('--url is missing: the service needs the public URL of a tunnel to --port of this machine')
     }
@@ -52,8 +78,7 @@ export const dev = defineCommand({
       else {
         screen.print(`Listening on ${listening.url}, forwarding to ${maskedUrl(to)}. Press Ctrl-C to stop.`)
         screen.print(`Deliveries that are answered 200 are kept in ${shellQuoted(listening.folder ?? '')}`)
-        const types = events.length === eventTypes.length ? 'all events' : events.join(', ')
-        screen.print(plain(`Created the webhook ${shown.id} at the service: ${types} to ${shown.url}`))
+        screen.print(plain(`Created the webhook ${shown.id} at the service: ${eventsText(events)} to ${shown.url}`))
       }
       await interrupted(screen.signal)
       return (await deleteTemporary(client, webhook, screen)) ? 0 : 1

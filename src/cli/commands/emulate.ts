@@ -1,12 +1,10 @@
 import { profiles } from '../../emulator/sending/profile.ts'
-import { WebhookError } from '../../index.ts'
 import { defineCommand } from '../shared/command.ts'
 import { choice, port, text, timeScale } from '../shared/flags.ts'
 import { printDelivery } from '../shared/print-delivery.ts'
-import { explainPort, interrupted, servingExitCodes } from '../shared/serving.ts'
+import { interrupted, servingExitCodes } from '../shared/serving.ts'
 import { table } from '../shared/text.ts'
-
-const standardPort = 4010
+import { emulatorPort, startEmulator } from './emulate/start-emulator.ts'
 
 export const emulate = defineCommand({
   name: 'emulate',
@@ -15,7 +13,7 @@ export const emulate = defineCommand({
     'It generates and prints the credentials that you do not give, and then each delivery that it makes, unless --json is\n' +
     'given. Neither the output nor the page shows a secret that you give. The documentation explains the two profiles.',
   flags: {
-    port: port(standardPort),
+    port: port(emulatorPort),
     profile: choice(profiles, 'how it behaves: as the service documents it (default), or as the service was observed'),
     timeScale,
     publicKey: text('<key>', 'the public part of the API key', 'MEDIA_WEBHOOKS_PUBLIC_KEY'),
@@ -26,14 +24,8 @@ export const emulate = defineCommand({
   exitCodes: servingExitCodes,
   serves: true,
   examples: ['emulate', 'emulate --port 0 --profile observed --time-scale 0.1'],
-  async run({ values: { port = standardPort, profile = 'documented', json, ...values } }, screen) {
-    // It is loaded only here: the emulator is most of the code, and the other commands start faster without it.
-    const { createEmulator } = await import('../../emulator/index.ts')
-    const { timeScale = 1, publicKey, secretKey, accessToken } = values
-    const given = { publicKey, secretKey, accessToken }
-    const emulator = await createEmulator({ port, profile, timeScale, ...defined(given) }).catch((error) => {
-      throw error instanceof WebhookError && error.cause ? explainPort(error.cause, port) : error
-    })
+  async run({ values: { profile = 'documented', json, port, timeScale, ...given } }, screen) {
+    const emulator = await startEmulator({ port, profile, timeScale, ...given })
     const { url, credentials } = emulator
     const addresses = { url, api: `${url}/api`, page: `${url}/` }
     const generated: Partial<typeof credentials> = Object.fromEntries(
@@ -62,6 +54,3 @@ export const emulate = defineCommand({
     return 0
   },
 })
-
-const defined = <T extends object>(options: T) =>
-  Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))

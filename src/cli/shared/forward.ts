@@ -2,10 +2,10 @@ import { post } from '../../emulator/sending/post.ts'
 import { deliveryTimeoutMs } from '../../emulator/sending/profile.ts'
 import { requestTo } from '../../emulator/sending/request.ts'
 import type { DeliveryFailure } from '../../emulator/sending/sending.ts'
+import { withRefusedHint } from '../../internal/refused.ts'
 import { credentialsIn } from './credentials.ts'
 import type { KeptDelivery } from './kept-delivery.ts'
 import { secretsIn, withoutSecret } from './mask.ts'
-import { withRefusedHint } from './refused.ts'
 import { type Paint, plain } from './text.ts'
 
 /** The answer of a server to a delivery that was forwarded to it. */

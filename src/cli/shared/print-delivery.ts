@@ -1,6 +1,6 @@
 import type { DeliveryRecord, Sending } from '../../emulator/sending/sending.ts'
+import { withRefusedHint } from '../../internal/refused.ts'
 import { secretsIn, withoutSecret } from './mask.ts'
-import { withRefusedHint } from './refused.ts'
 import { secretOf } from './schemes.ts'
 import type { Screen } from './screen.ts'
 import { align, plain } from './text.ts'

@@ -1,6 +1,6 @@
 import { WebhookError } from '../../../index.ts'
+import { refusedHint } from '../../../internal/refused.ts'
 import { secretsIn, withoutSecret } from '../../shared/mask.ts'
-import { refusedHint } from '../../shared/refused.ts'
 import { shownUrl } from './command-line.ts'
 import type { Target } from './target.ts'
 

@@ -1,23 +1,38 @@
 import type { Outbox } from '../../../emulator/sending/outbox.ts'
 import type { DeliveryRecord, Sending } from '../../../emulator/sending/sending.ts'
+import { isCredential, masked } from '../../shared/credentials.ts'
 import { maskedAnswer, printDelivery } from '../../shared/print-delivery.ts'
 import type { Screen } from '../../shared/screen.ts'
+import { plain, table } from '../../shared/text.ts'
 
 interface PrintOptions {
   readonly json?: true | undefined
   /** Secrets that must not be printed, even if nothing is signed with them. */
   readonly secret?: string | undefined
   readonly password?: string | undefined
+  /** `true` to add the headers of the request. */
+  readonly headers?: true | undefined
 }
 
 /** Creates the function that prints a delivery. */
-export function deliveryPrinter({ json, secret, password }: PrintOptions, screen: Screen) {
+export function deliveryPrinter({ json, secret, password, headers }: PrintOptions, screen: Screen) {
   const secrets = [secret, password]
   return (delivery: DeliveryRecord, sending: Sending): void => {
-    if (json) screen.json(deliveryJson(delivery, sending, maskedAnswer(delivery, sending, secrets)))
-    else printDelivery(delivery, sending, screen, { secrets })
+    const sent = headers && headersOf(delivery)
+    if (json) {
+      screen.json({ ...deliveryJson(delivery, sending, maskedAnswer(delivery, sending, secrets)), headers: sent })
+      return
+    }
+    printDelivery(delivery, sending, screen, { secrets })
+    if (sent !== undefined) screen.print(screen.paint('dim', table(sent, ' '.repeat(14))))
   }
 }
+
+const headersOf = ({ request }: DeliveryRecord) =>
+  Object.entries(request.headers).map(([name, value]) => [
+    name,
+    plain(isCredential(name, value) ? masked(value) : value),
+  ])
 
 /** Counts the events that were acknowledged so far. */
 export const countAcknowledged = (outbox: Outbox): number => count(outbox, 'acknowledged')
