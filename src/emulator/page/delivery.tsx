@@ -1,3 +1,4 @@
+import { withRefusedHint } from '../../internal/refused.ts'
 import { CopyButton, duration } from '../../page/elements.tsx'
 import type { Answer, DeliveryRecord, SentRequest } from '../sending/sending.ts'
 import { curlOf } from './curl.ts'
@@ -21,7 +22,8 @@ export function Delivery({ id, delivery, first }: DeliveryProps) {
         {copy && ', copy'} <Moment at={startedAt} precise />
       </h3>
       <p>
-        {failure ? `✕ ${failure.message}` : `✓ acknowledged with ${answer?.status}`} after {duration(durationMs)}
+        {failure ? `✕ ${withRefusedHint(failure.message)}` : `✓ acknowledged with ${answer?.status}`} after{' '}
+        {duration(durationMs)}
       </p>
       <p>{whatFollows(delivery)}</p>
       {delivery === first || first === undefined ? (

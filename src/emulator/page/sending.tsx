@@ -35,7 +35,7 @@ export function SendingRow({ page, sending, open }: SendingRowProps) {
       <td class="title">
         <Brief text={payload.title} />
       </td>
-      <td class="title">
+      <td class="name">
         <Brief text={webhookName(page, sending.webhookId)} />
       </td>
       <td class="minor number data" data-name="attempts">

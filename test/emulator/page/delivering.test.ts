@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { createClient } from '../../../src/client/index.ts'
 import { describeInBrowser, openPage } from '../../support/browser.ts'
+import { freePort } from '../../support/free-port.ts'
 import { serveWebhook } from '../../support/serve.ts'
 import { answering, emulate, receive, subscribe } from '../started-emulator.ts'
 import { cardOf, createWebhook, rows, uploadMedia } from './steps.ts'
@@ -128,6 +130,32 @@ describeInBrowser('the deliveries', () => {
     const box = await rows(page).first().boundingBox()
     expect(box?.height).toBeLessThan(70)
     expect(await rows(page).first().getByTitle(title).count()).toBe(1)
+  })
+
+  test('of a long title leave the name of the webhook on one line', async () => {
+    const emulator = await emulate()
+    await createClient(emulator.credentials, { baseUrl: emulator.url }).webhook.create({
+      url: await serveWebhook(answering(200)),
+      name: 'staging receiver',
+      fileReceived: true,
+    })
+    emulator.addMedia({ title: 'A title with many words '.repeat(10) })
+    await emulator.settled()
+    const page = await openPage(emulator)
+    const { height = 0 } = (await rows(page).first().getByText('staging receiver').boundingBox()) ?? {}
+    expect(height).toBeLessThan(25)
+  })
+
+  test('to a port where nothing listens ask whether the server is running', async () => {
+    const emulator = await emulate()
+    await subscribe(emulator, `http://127.0.0.1:${await freePort()}/hook`)
+    emulator.addMedia()
+    const page = await openPage(emulator)
+    await rows(page).first().getByRole('link').click()
+    await page
+      .getByText(/ECONNREFUSED \(is the server running, and are the host and the port right\?\)/)
+      .first()
+      .waitFor()
   })
 
   test('can be filtered by state and by webhook, and the filter stays', async () => {
