@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { sha256 } from '#crypto'
 import { WebhookError } from '../errors.ts'
 import type { Pause } from '../inbox/reading.ts'
 import { within } from '../internal/timers.ts'
@@ -43,9 +44,9 @@ export function createApp(subject: Subject, path: string, access: Access) {
   }
 
   function route(request: Request, reader: Reader): Response | Promise<Response> {
-    const { pathname, searchParams } = new URL(request.url)
-    const name = routeOf(pathname, path)
-    const page = stateOf(subject, path, name, searchParams, reader)
+    const url = new URL(request.url)
+    const name = routeOf(url.pathname, path)
+    const page = stateOf(subject, path, name, url, reader)
     const [asset, get, post] = [assets.get(name), getRoutes.get(name), postRoutes.get(name)]
     if (asset === undefined && get === undefined && post === undefined) return document(page, missing(page))
     const reads = request.method === 'GET' || request.method === 'HEAD'
@@ -61,14 +62,29 @@ export function createApp(subject: Subject, path: string, access: Access) {
     // `authorize` may read the body of the request.
     const own = request.method === 'POST' && !request.bodyUsed ? request.clone() : request
     const admitted = await access(request)
-    return 'mayAct' in admitted ? route(own, admitted) : admitted
+    if (!('mayAct' in admitted)) return admitted
+    const answer = await route(own, admitted)
+    return isShown(request, answer) ? new Response(null, { status: 304, headers: answer.headers }) : answer
   }
 }
 
 async function document(page: PageState, answer: Answer, pauses: readonly Pause[] = []): Promise<Response> {
   const text = await html`<!doctype html>${<Document page={page} answer={answer} pauses={pauses} />}`
-  const headers = headed({ 'content-type': 'text/html; charset=utf-8' })
+  const headers = headed({ 'content-type': 'text/html; charset=utf-8', etag: await tagOf(`${text}`) })
   return new Response(`${text}`, { status: answer.status ?? 200, headers })
+}
+
+/**
+ * Makes the ETag of a page: a hash of what is sent. Ages such as "5 min ago" count, so that a page that was not sent is the
+ * one to be shown. The time of a form's `until` does not: a page without changes is as good with an earlier one.
+ */
+const tagOf = async (text: string): Promise<string> =>
+  `"${(await sha256(text.replace(/(name="until" value=")\d+/g, '$1'))).slice(0, 32)}"`
+
+/** Returns true if the reader has this page. A proxy may have made its ETag a weak one. */
+function isShown({ method, headers }: Request, { status, headers: sent }: Response): boolean {
+  const tag = sent.get('etag')
+  return method !== 'POST' && status === 200 && tag !== null && headers.get('if-none-match')?.includes(tag) === true
 }
 
 const statuses: Readonly<Record<string, number>> = {

@@ -14,7 +14,7 @@ export const parse = (html) => new DOMParser().parseFromString(html, 'text/html'
 
 /**
  * Set by the page: returns true if it gets updates, reads again what has changed since `before`, and marks what an update
- * leaves as it is.
+ * leaves as it is. Returns true if there is any.
  */
 const live = { isOpen: () => true, changes: () => 0, catchUp: async () => {}, hold() {} }
 
@@ -27,6 +27,9 @@ export function morphWithFocus(from, to, fallback, sent) {
   morph(from, to, sent)
   if (!focused?.isConnected) fallback.focus({ preventScroll: true })
 }
+
+/** The ETag of the page that is shown. Absent while a part of an older one is. */
+let shownTag
 
 /** Grows with each change of the shown page, so that a slower answer does not replace a later one. */
 let turns = 0
@@ -49,7 +52,8 @@ async function show(response, { turn, before = live.changes(), sent, isUpdate = 
   // An update that began meanwhile has read the page before.
   if (!isUpdate) turns++
   document.title = shown.title
-  live.hold(isUpdate)
+  const isHeld = live.hold(isUpdate)
+  shownTag = isHeld ? undefined : response.headers.get('etag')
   morphWithFocus(document.body, shown.body, notice, sent)
   // The filter shows what the address says.
   if (!isUpdate) for (const form of document.querySelectorAll('form[method="get"]')) form.reset()
@@ -60,8 +64,9 @@ async function show(response, { turn, before = live.changes(), sent, isUpdate = 
 /** Reads the page again. */
 export async function update() {
   const turn = turns
-  const response = await fetch(location.href, { redirect: 'manual' })
-  if (turn !== turns) return
+  const headers = shownTag ? { 'if-none-match': shownTag } : {}
+  const response = await fetch(location.href, { redirect: 'manual', headers })
+  if (turn !== turns || response.status === 304) return
   if (response.type === 'opaqueredirect') return location.reload()
   await show(response, { turn, isUpdate: true })
 }

@@ -27,15 +27,17 @@ async function poll() {
 
 /** Keeps a list as it is while the reader uses it: a row that moves is a click on another event. */
 function hold(isUpdate) {
+  let isHeld = false
   for (const list of document.querySelectorAll('.list')) {
     const isTicked = list.querySelector('input:checked') !== null
     const isUsed = list.querySelector('table:is(:hover, :focus-within)') !== null
     const isRead = isUsed || list.getBoundingClientRect().top < 0
-    list.toggleAttribute('data-script', isUpdate && (isTicked || isRead))
+    if (list.toggleAttribute('data-script', isUpdate && (isTicked || isRead))) isHeld = true
     const paused = list.querySelector('.paused')
     if (isUpdate && isTicked) paused.textContent = 'The list is paused while events are selected.'
     else if (isUpdate && isRead) paused.textContent = 'The list is paused while you read it.'
   }
+  return isHeld
 }
 
 /** The number of the bar that is shown, by its chart. */

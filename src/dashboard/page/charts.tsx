@@ -8,7 +8,7 @@ import { amount, Foreign, Scrolling } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
-const counts = [
+export const counts = [
   ['accepted', 'Accepted'],
   ['duplicates', 'Duplicates'],
   ['ignored', 'Without a handler'],

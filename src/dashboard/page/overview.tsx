@@ -11,6 +11,7 @@ import { LastOperations } from './operations.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { PauseForms } from './pauses.tsx'
 import { Rows } from './rows.tsx'
+import { isUntouched, Start } from './start.tsx'
 
 /** Maximum number of causes, and of events, that are shown here. */
 const shownCauses = 5
@@ -30,6 +31,7 @@ export async function showOverview(page: PageState): Promise<Answer> {
     retrying: retrying[0]?.receivedAt,
     dead: report.isWhole ? report.oldest : undefined,
   }
+  const isNew = await isUntouched(page, stats)
   const [next] = stats.expected ? ((await inbox.expected?.(1)) ?? []) : []
   return {
     title: 'Overview',
@@ -42,10 +44,10 @@ export async function showOverview(page: PageState): Promise<Answer> {
         ))}
         <Limits page={page} />
         {!isQueue && <Counts page={page} stats={stats} oldest={oldest} nextDue={next?.dueAt} />}
-        {!isQueue && <Failing page={page} report={report} />}
+        {!isQueue && !isNew && <Failing page={page} report={report} />}
         {retrying.length > 0 && <Retrying page={page} records={retrying} total={stats.retrying} />}
         <LastOperations page={page} />
-        <Charts page={page} />
+        {isNew ? <Start page={page} /> : <Charts page={page} />}
         <PauseForms page={page} report={report} />
       </>
     ),

@@ -9,6 +9,8 @@ export interface PageState {
   /** The name of the page, such as `events`. */
   readonly route: string
   readonly query: URLSearchParams
+  /** The origin of the page's address. */
+  readonly origin: string
   readonly now: Date
   /** `true` if the reader may act. Otherwise the page has no forms that do. */
   readonly mayAct: boolean
@@ -37,14 +39,14 @@ export function stateOf(
   subject: Subject,
   path: string,
   route: string,
-  given: URLSearchParams,
+  { origin, searchParams: given }: URL,
   { mayAct, user }: Reader,
 ): PageState {
   const query = new URLSearchParams(given)
   const notice = subject.notices.take(query.get('notice') ?? undefined)
   query.delete('notice')
   const here = query.size === 0 ? route : `${route}?${query}`
-  return { subject, route, query, now: new Date(), mayAct, user, notice, at: addressesBelow(path), here }
+  return { subject, route, query, origin, now: new Date(), mayAct, user, notice, at: addressesBelow(path), here }
 }
 
 function addressesBelow(path: string): PageState['at'] {

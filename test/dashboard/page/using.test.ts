@@ -9,7 +9,7 @@ describeInBrowser('the page is live', () => {
   test('it shows what arrives and what fails without a reload', async () => {
     const receiver = receiverWith()
     const page = await openInbox(receiver)
-    await page.getByText('There are no dead letters').waitFor()
+    await page.getByText('Nothing was received').waitFor()
     receiver.on('encoding.finished', () => Promise.reject(new Error('the catalogue is down')), { name: 'publish' })
     await send(receiver, 'a-film')
     await firstCause(page).getByText('the catalogue is down').waitFor()
