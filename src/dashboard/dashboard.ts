@@ -21,19 +21,18 @@ import { type Shown, subjectOf } from './subject.ts'
  * @throws WebhookError `invalid_option`
  */
 export function dashboard(
-  receiver: Pick<Receiver, 'inbox' | 'observe' | 'setup'> & { readonly sender?: Pick<AnySender, 'types'> },
+  receiver: Pick<Receiver, 'inbox' | 'observe' | 'setup'> & { readonly sender?: Pick<AnySender, 'name' | 'types'> },
   options: DashboardOptions,
 ): Dashboard {
   if (typeof receiver?.observe !== 'function' || receiver.inbox === undefined)
     throw new WebhookError('invalid_option', 'dashboard: the first argument has to be a receiver')
-  const { inbox, setup, observe } = receiver
+  const { inbox, setup, observe, sender } = receiver
   const {
     order,
     inbox: { name },
   } = setup
-  const types = receiver.sender?.types
   const isQueue = inbox.handleMessage !== undefined
-  return createDashboard({ inbox, name, logger: setup.logger, isQueue, order, types, observe }, options)
+  return createDashboard({ inbox, name, logger: setup.logger, isQueue, order, sender, observe }, options)
 }
 
 /** Also makes the page of an inbox that no receiver has opened. */

@@ -1,3 +1,4 @@
+import type { AnySender } from '../events/sender.ts'
 import { hasFailed } from '../handlers/reports.ts'
 import type { EventOrder } from '../inbox/inbox.ts'
 import { ActivityRecorder } from '../inbox/operations/activity.ts'
@@ -21,8 +22,8 @@ export interface Shown {
   readonly isQueue?: boolean
   /** The order of the receiver. Absent if it is not known. */
   readonly order?: EventOrder
-  /** The event types of its sender. Absent if they are not known. */
-  readonly types?: readonly string[]
+  /** Absent if it is not known. */
+  readonly sender?: Pick<AnySender, 'name' | 'types'> | undefined
   /** The receiver's, to count what this process does. Absent for an inbox that was opened only to be read. */
   readonly observe?: Receiver['observe']
 }
@@ -41,7 +42,7 @@ export interface Subject {
   readonly logger: Logger
   readonly isQueue: boolean
   readonly order: EventOrder | undefined
-  readonly types: readonly string[] | undefined
+  readonly sender: Pick<AnySender, 'name' | 'types'> | undefined
   /** Absent if nothing counts. */
   readonly activity: ActivitySource | undefined
   /** What operators did. Only in this process, if the inbox stores nothing of it. */
@@ -53,7 +54,7 @@ export interface Subject {
 }
 
 export function subjectOf(
-  { inbox, name, logger, isQueue = false, order, types, observe }: Shown,
+  { inbox, name, logger, isQueue = false, order, sender, observe }: Shown,
   { redact }: DashboardOptions,
 ): Subject {
   const redaction = new Redaction(redact, logger)
@@ -64,7 +65,7 @@ export function subjectOf(
     logger,
     isQueue,
     order,
-    types,
+    sender,
     activity: activityOf(inbox, observe),
     operations: inbox.operations ?? new StoredOperations(operationsHere()),
     redaction,

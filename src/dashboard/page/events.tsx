@@ -127,8 +127,8 @@ interface FilterProps {
 
 /** With the script it needs no button. */
 function Filter({ page, states, filter: { state, type, title } }: FilterProps) {
-  const { inbox, types } = page.subject
-  const known = new Set(types)
+  const { inbox, sender } = page.subject
+  const known = new Set(sender?.types)
   if (inbox.expected !== undefined) known.add(overdueType)
   if (type !== undefined) known.add(type)
   return (
@@ -140,7 +140,7 @@ function Filter({ page, states, filter: { state, type, title } }: FilterProps) {
         value={state}
         options={[['', 'any'], ...states.map((each) => [each] as const)]}
       />
-      {types === undefined ? (
+      {sender === undefined ? (
         <Field label="Type" name="type" value={type} />
       ) : (
         <Choice

@@ -17,7 +17,7 @@ export async function isUntouched({ subject, now }: PageState, stats: InboxStats
 
 /** The first steps, in place of empty charts. */
 export function Start({ page: { origin, subject } }: { page: PageState }) {
-  const isMediaService = subject.types?.includes('file.received') !== false
+  const isMediaService = (subject.sender?.name ?? 'media-service') === 'media-service'
   const [events, sample] = isMediaService
     ? ['the events of a media item', 'lifecycle --time-scale 0.1']
     : ['an event as your service sends it', '--body event.json']

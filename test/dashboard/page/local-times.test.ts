@@ -15,7 +15,7 @@ describeInBrowser('times on the dashboard', () => {
     const moment = page.locator('.facts time').first()
     for (const _ of ['loaded', 'updated']) {
       const [, tooltip = ''] = utc.exec((await moment.getAttribute('title')) ?? '') ?? []
-      expect(hoursBetween(await moment.textContent(), tooltip)).toBe(-5.5)
+      expect(hoursBetween(`${await moment.textContent()}`, tooltip)).toBe(-5.5)
       await page.waitForResponse((response) => response.url() === page.url())
     }
     await page.goto(`${base}/events`)

@@ -27,7 +27,7 @@ describeInBrowser('the overview of an inbox that received nothing', () => {
   test('shows charts if deliveries were rejected', async () => {
     const receiver = receiverWith()
     const page = await openInbox(receiver)
-    await receiver.receive({ method: 'GET', url: '/', headers: {}, body: new Uint8Array() })
+    await receiver.receive({ method: 'GET', url: '/', headers: new Headers(), body: new Uint8Array() })
     await page.locator('.chart').first().waitFor()
   })
 })
