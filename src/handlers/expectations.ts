@@ -5,6 +5,7 @@ import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { type AnySender, checkTypes } from '../events/sender.ts'
 import type { EventFrom, LookupOf, MediaService, TypeOf } from '../events/types.ts'
 import type { AcceptedEvent, Expectation, Expectations } from '../inbox/inbox.ts'
+import type { EventRecord } from '../inbox/reading.ts'
 import { parseDuration } from '../internal/duration.ts'
 import { longestWaitMs } from '../internal/timers.ts'
 import type { Handler, HandlerContext } from './handler.ts'
@@ -55,7 +56,13 @@ export const overdueType = 'expectation.overdue'
 /** The event that an inbox hands over when an expectation is overdue: the one that began it, under another type and key. */
 type OverdueEvent = MediaEvent & {
   /** Only the receiver sets it, so no sender can make such an event. */
-  readonly overdue?: { readonly rule: string; readonly type: string; readonly key: string; readonly dueAt: string }
+  readonly overdue?: {
+    readonly rule: string
+    readonly type: string
+    readonly key: string
+    readonly dueAt: string
+    readonly awaited: readonly string[]
+  }
 }
 
 interface Rule {
@@ -113,10 +120,13 @@ export const checkRule = (options: ExpectationOptions<string>): void =>
 
 const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `expect: ${problem}`)
 
-function expectationOf({ name: rule, withinMs }: Rule, { event, receivedAt, trace }: AcceptedEvent): Expectation {
+function expectationOf(
+  { name: rule, ends: awaited, withinMs }: Rule,
+  { event, receivedAt, trace }: AcceptedEvent,
+): Expectation {
   const { type, key } = event
   const dueAt = new Date(receivedAt.getTime() + withinMs)
-  const mark = { rule, type, key, dueAt: dueAt.toISOString() }
+  const mark = { rule, type, key, dueAt: dueAt.toISOString(), awaited }
   // A colon in the name would make the key of another rule and event.
   const place = rule.replace(/[%:]/g, encodeURIComponent)
   const overdue = { ...event, type: overdueType, key: `overdue:${place}:${key}`, overdue: mark }
@@ -148,4 +158,19 @@ export function overdueOf(event: OverdueEvent): OverdueReport | undefined {
   const { rule, type, key, dueAt } = overdue
   const begun = Object.freeze({ ...fields, type, key }) as MediaEvent
   return { rule, mediaId: event.mediaId, event: begun, dueAt: new Date(dueAt) }
+}
+
+/** What a record says about an overdue expectation. Also known once its event was handled and is gone. */
+export interface OverdueRecord {
+  readonly rule: string
+  /** Key of the event that began it. */
+  readonly begunBy: string
+  readonly awaited: readonly string[]
+}
+
+/** Reads the rule from the key: a handled event's record has no event. `undefined` if it is the event of a delivery. */
+export function overdueIn({ key, awaited }: Pick<EventRecord, 'key' | 'awaited'>): OverdueRecord | undefined {
+  const [, place, begunBy] = /^overdue:([^:]*):(.*)$/s.exec(key) ?? []
+  if (awaited === undefined || place === undefined || begunBy === undefined) return undefined
+  return { rule: place.replace(/%(?:25|3A)/g, decodeURIComponent), begunBy, awaited }
 }

@@ -187,6 +187,8 @@ export interface EventRecord {
   readonly state: EventState
   /** Absent once the event was handled: its payload is not kept. */
   readonly event?: MediaEvent | undefined
+  /** Of an overdue event, the types of which one was awaited. Absent for the event of a delivery. */
+  readonly awaited?: readonly string[] | undefined
   /** The time at which its delivery was received. */
   readonly receivedAt: Date
   /** The number of attempts that have started. */

@@ -132,7 +132,9 @@ test('what is overdue is an event of its media item, whose story names the rule'
   const [, key = ''] = /'(overdue:.*)'$/m.exec(story) ?? []
   const { code, output } = await run(show, inbox, valuesOf(), key)
   expect(code).toBe(0)
-  expect(output).toMatch(/^type +expectation\.overdue\nrule +encoded\nbegun by +file\.received\nmedia +m1\n/m)
+  expect(output).toMatch(
+    /^type +expectation\.overdue\nrule +encoded\nbegun by +file\.received\nexpected +encoding\.finished: .*\nmedia +m1\n/m,
+  )
   expect(output).toMatch(/^due +2026-03-01T12:10:00\.000Z \(5 min ago\)$/m)
   expect(output).toContain('\npayload of the event that began it:\n{\n  "type": "file.received"')
 })

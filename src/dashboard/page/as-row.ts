@@ -1,10 +1,18 @@
 import type { EventRecord, HandlerFailure } from '../../inbox/reading.ts'
 import type { DeadRow } from '../reading/causes.ts'
+import { readOverdue } from '../reading/overdue.ts'
 import type { Subject } from '../subject.ts'
 import type { Row } from './rows.tsx'
 
-/** Shows an event as a row of a list. */
-export function rowOfRecord({ redaction }: Subject, record: EventRecord): Row {
+/** Shows events as rows of a list. */
+export async function rowsOf(subject: Subject, records: readonly EventRecord[]): Promise<readonly Row[]> {
+  const rows: Row[] = []
+  for (const record of records)
+    rows.push({ ...rowOfRecord(subject, record), overdue: await readOverdue(subject.inbox, record) })
+  return rows
+}
+
+function rowOfRecord({ redaction }: Subject, record: EventRecord): Row {
   const { key, state, type, mediaId, event, attempts, receivedAt, failedAttempts, dueAt, startedAt, process } = record
   const title = event && redaction.title(event)
   const message = state === 'handled' ? undefined : textOf(failedAttempts.at(-1)?.failures ?? [])

@@ -71,14 +71,14 @@ interface CountProps {
   readonly page: PageState
   readonly label: string
   readonly count: number
-  readonly time: Date | undefined
+  readonly time?: Date | undefined
   /** The meaning of the time, `oldest` by default. */
   readonly timeName?: string
   readonly href: string | undefined
   readonly tone?: 'wait' | 'bad'
 }
 
-function Count({ page, label, count, time, timeName = 'oldest', href, tone }: CountProps) {
+export function Count({ page, label, count, time, timeName = 'oldest', href, tone }: CountProps) {
   return (
     <li class="card">
       <p class="quiet">{label}</p>

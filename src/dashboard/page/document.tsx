@@ -47,6 +47,11 @@ export function Document({ page, answer, pauses }: DocumentProps) {
             <Tab page={page} route="dead-letters">
               Dead letters
             </Tab>
+            {page.subject.inbox.expected && (
+              <Tab page={page} route="expected">
+                Expected
+              </Tab>
+            )}
           </nav>
           <Search page={page} />
         </div>

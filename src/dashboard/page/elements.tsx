@@ -1,12 +1,28 @@
 import type { Child } from 'hono/jsx'
 import type { EventState } from '../../inbox/reading.ts'
 import { Mark } from '../../page/elements.tsx'
+import type { Overdue } from '../reading/overdue.ts'
 import type { PageState } from './page-state.ts'
 
 const shapes: Record<EventState, string> = { waiting: '○', running: '→', retrying: '↻', dead: '✕', handled: '✓' }
 
-/** The state of an event. */
-export const StateMark = ({ state }: { state: EventState }) => <Mark state={state} shape={shapes[state]} />
+/** The state of an event. An overdue one also says what became of the event that did not come. */
+export const StateMark = ({ state, overdue }: { state: EventState; overdue?: Overdue | undefined }) => (
+  <>
+    {overdue && (
+      <span class={`state ${overdue.outcome === 'came' ? 'came' : 'bad'}`}>
+        <span aria-hidden="true">!</span> {overdueWords[overdue.outcome]}{' '}
+      </span>
+    )}
+    <Mark state={state} shape={shapes[state]} />
+  </>
+)
+
+const overdueWords: Record<Overdue['outcome'], string> = {
+  missing: 'overdue, still missing',
+  came: 'overdue, came later',
+  unknown: 'overdue',
+}
 
 /**
  * Cuts a text to a number of characters, and to twice as many bytes of HTML: a character can take six, and a page with

@@ -1,10 +1,11 @@
-import { overdueOf, overdueType } from '../../handlers/expectations.ts'
+import { overdueOf } from '../../handlers/expectations.ts'
 import { shortId } from '../../inbox/operations/operations.ts'
 import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
 import { Section } from '../../page/section.tsx'
 import { visible } from '../reading/bytes.ts'
 import { causeOf, failuresOf } from '../reading/causes.ts'
+import { type Overdue, readOverdue } from '../reading/overdue.ts'
 import { blockerOf, type Story, storyOf } from '../reading/story.ts'
 import { traceIdOf } from '../reading/trace-id.ts'
 import { Attempts } from './attempts.tsx'
@@ -22,12 +23,13 @@ export async function showEvent(page: PageState): Promise<Answer> {
   if (story === undefined) return unknown(page, key)
   const { inbox, order } = page.subject
   const blocker = order === 'strict' && story.record ? await blockerOf(inbox, story.record) : undefined
+  const overdue = story.record && (await readOverdue(inbox, story.record))
   const title = story.record === undefined ? 'Unreadable delivery' : visible(story.record.type.slice(0, 100))
   return {
     title,
     body: (
       <>
-        <Summary page={page} eventKey={key} story={story} blocker={blocker} />
+        <Summary page={page} eventKey={key} story={story} blocker={blocker} overdue={overdue} />
         <Actions page={page} eventKey={key} story={story} />
         {story.deadLetter && <Cause page={page} story={story} />}
         {story.record && <Attempts page={page} record={story.record} />}
@@ -70,23 +72,22 @@ interface StoryProps {
   readonly story: Story
 }
 
-/** @param blocker the event that this one waits behind */
-function Summary({
-  page,
-  eventKey,
-  story: { record, deadLetter },
-  blocker,
-}: StoryProps & { readonly blocker: EventRecord | undefined }) {
+interface SummaryProps extends StoryProps {
+  /** The event that this one waits behind. */
+  readonly blocker: EventRecord | undefined
+  readonly overdue: Overdue | undefined
+}
+
+function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overdue }: SummaryProps) {
   const { state = 'dead', mediaId, event, dueAt, startedAt, process, endedAt = deadLetter?.diedAt } = record ?? {}
   const receivedAt = record?.receivedAt ?? deadLetter?.receivedAt
   const trace = traceIdOf(record?.trace ?? deadLetter?.trace)
   const title = event && page.subject.redaction.title(event)
-  const overdue = event && overdueOf(event)
   return (
     <div class="card">
       <Facts>
         <Fact name="State">
-          <StateMark state={state} />
+          <StateMark state={state} overdue={overdue} />
         </Fact>
         {blocker && (
           <Fact name="Waits behind">
@@ -110,12 +111,15 @@ function Summary({
               <Foreign text={overdue.rule} />
             </Fact>
             <Fact name="Begun by">
-              <a href={page.at('event', { key: overdue.event.key })}>{overdue.event.type}</a>
+              <a href={page.at('event', { key: overdue.begunBy })}>
+                {(event && overdueOf(event)?.event.type) ?? 'the first event'}
+              </a>
             </Fact>
+            <Awaited page={page} overdue={overdue} />
           </>
         )}
         {receivedAt && (
-          <Fact name={record?.type === overdueType ? 'Due' : 'Received'}>
+          <Fact name={overdue ? 'Due' : 'Received'}>
             <Moment at={receivedAt} now={page.now} />
           </Fact>
         )}
@@ -156,6 +160,22 @@ function Summary({
 }
 
 const ShortId = async ({ of }: { of: string }) => <code>{await shortId(of)}</code>
+
+/** What had to come, and whether it has come since. */
+const Awaited = ({ page, overdue: { awaited, came, outcome } }: { page: PageState; overdue: Overdue }) => (
+  <Fact name="Expected">
+    <Foreign text={awaited.join(' or ')} />:{' '}
+    {came ? (
+      <>
+        <a href={page.at('event', { key: came.key })}>came later</a> <Moment at={came.receivedAt} now={page.now} />
+      </>
+    ) : outcome === 'missing' ? (
+      <strong class="bad">still missing</strong>
+    ) : (
+      'not known, since this inbox forgets what it has handled'
+    )}
+  </Fact>
+)
 
 /** The actions that the state of the event allows. */
 function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) {

@@ -2,7 +2,7 @@ import { overdueType } from '../../handlers/expectations.ts'
 import type { EventState, InboxEvents } from '../../inbox/reading.ts'
 import { Choice, Field } from '../../page/fields.tsx'
 import { titledLimit } from '../reading/titled.ts'
-import { rowOfRecord } from './as-row.ts'
+import { rowsOf } from './as-row.ts'
 import { amount } from './elements.tsx'
 import { type EventFilter, type Listed, listedBy } from './listed.tsx'
 import type { Answer, PageState } from './page-state.ts'
@@ -51,7 +51,7 @@ interface ListProps {
   readonly listed: Listed
 }
 
-function List({ page, filter, listed: { records, begin, total } }: ListProps) {
+async function List({ page, filter, listed: { records, begin, total } }: ListProps) {
   const { state, type, title } = filter
   const actsOnAll = title === undefined && (state === 'dead' || state === 'retrying')
   return (
@@ -66,7 +66,7 @@ function List({ page, filter, listed: { records, begin, total } }: ListProps) {
       >
         <Rows
           page={page}
-          rows={records.map((record) => rowOfRecord(page.subject, record))}
+          rows={await rowsOf(page.subject, records)}
           timeName="Received"
           selectable={['dead', 'retrying']}
         />

@@ -1,37 +1,109 @@
 import { overdueType } from '../../handlers/expectations.ts'
 import type { OpenExpectation } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
-import { rowOfRecord } from './as-row.ts'
+import { newestOverdue, type OverdueEvent } from '../reading/overdue.ts'
+import { rowsOf } from './as-row.ts'
+import { Count } from './counts.tsx'
 import { amount, Foreign } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows } from './rows.tsx'
 import { Ago } from './times.tsx'
 
-/** Maximum number of open expectations, and of overdue ones, that are shown. */
+/** Maximum number of open expectations, of overdue ones, and of rules that are shown. */
 const shownOpen = 50
 const shownOverdue = 10
+const shownRules = 20
 
-/** The expectations that are open, those that are due first, and the newest that are overdue. */
+/** What is overdue, by rule, and the expectations that are open: those that are due first. */
 export async function showExpected(page: PageState): Promise<Answer> {
   const { inbox } = page.subject
   const title = 'Expected'
   if (inbox.expected === undefined) return { title, body: <p>This inbox keeps no expectations.</p> }
   const open = await inbox.expected(shownOpen)
   const { expected: count = 0 } = await inbox.stats()
+  const { found, hasMore } = await newestOverdue(inbox)
+  const missing = found.filter(({ overdue }) => overdue.outcome !== 'came').length
+  const isForgetful = !inbox.events?.states.includes('handled')
+  const list = page.at('events', { type: overdueType })
   return {
     title,
     body: (
       <>
-        {open.length === 0 ? <p>No event is expected.</p> : <Open page={page} open={open} />}
-        {count > open.length && open.length === shownOpen && (
-          <p class="quiet">
-            The first {shownOpen} of {amount(count)}.
-          </p>
+        <ul class="counts">
+          <Count
+            page={page}
+            label="Expected"
+            count={count}
+            time={open[0]?.dueAt}
+            timeName="next due"
+            href={undefined}
+          />
+          <Count page={page} label={isForgetful ? 'Overdue' : 'Still missing'} count={missing} href={list} tone="bad" />
+          <Count page={page} label="Came later" count={found.length - missing} href={list} />
+        </ul>
+        {isForgetful && (
+          <p class="quiet">This inbox forgets an overdue event once it is handled, and what came later as well.</p>
         )}
-        <Overdue page={page} />
+        {hasMore && <p class="quiet">Of the newest {amount(found.length)} overdue events.</p>}
+        <Overdue page={page} found={found} />
+        <Section id="open" title="Not due yet">
+          {open.length === 0 ? <p>No event is expected.</p> : <Open page={page} open={open} />}
+          {count > open.length && open.length === shownOpen && (
+            <p class="quiet">
+              The first {shownOpen} of {amount(count)}.
+            </p>
+          )}
+        </Section>
       </>
     ),
   }
+}
+
+/** What is overdue is an event like others. */
+async function Overdue({ page, found }: { page: PageState; found: readonly OverdueEvent[] }) {
+  // What is still missing comes first.
+  const sorted = found.toSorted((a, b) => Number(a.overdue.outcome === 'came') - Number(b.overdue.outcome === 'came'))
+  const shown = sorted.slice(0, shownOverdue).map(({ record }) => record)
+  return (
+    <Section id="overdue" title="Overdue">
+      {found.length === 0 ? (
+        <p>Nothing is overdue.</p>
+      ) : (
+        <>
+          <ByRule found={found} />
+          <Rows page={page} rows={await rowsOf(page.subject, shown)} timeName="Due" />
+          <p>
+            <a href={page.at('events', { type: overdueType })}>All overdue events</a>
+          </p>
+        </>
+      )}
+    </Section>
+  )
+}
+
+/** How many events are missing, and how many came later, for each rule. */
+function ByRule({ found }: { found: readonly OverdueEvent[] }) {
+  const rules = new Set(found.map(({ overdue }) => overdue.rule))
+  return (
+    <table class="names">
+      <caption>By rule</caption>
+      <tbody>
+        {[...rules].slice(0, shownRules).map((rule) => {
+          const all = found.filter(({ overdue }) => overdue.rule === rule)
+          const came = all.filter(({ overdue }) => overdue.outcome === 'came').length
+          return (
+            <tr>
+              <th scope="row">
+                <Foreign text={rule} longest={60} />
+              </th>
+              <td class={came < all.length ? 'bad' : undefined}>{amount(all.length - came)} overdue</td>
+              <td>{amount(came)} came later</td>
+            </tr>
+          )
+        })}
+      </tbody>
+    </table>
+  )
 }
 
 const Open = ({ page, open }: { page: PageState; open: readonly OpenExpectation[] }) => (
@@ -70,26 +142,3 @@ const Open = ({ page, open }: { page: PageState; open: readonly OpenExpectation[
     </tbody>
   </table>
 )
-
-/** What is overdue is an event like others. */
-async function Overdue({ page }: { page: PageState }) {
-  const { events } = page.subject.inbox
-  if (events === undefined) return null
-  const found = await events.list({ type: overdueType, limit: shownOverdue })
-  const isForgotten = !events.states.includes('handled')
-  return (
-    <Section id="overdue" title="Overdue">
-      {isForgotten && <p class="quiet">This inbox forgets an overdue event once it is handled.</p>}
-      {found.events.length > 0 && (
-        <Rows page={page} rows={found.events.map((record) => rowOfRecord(page.subject, record))} timeName="Due" />
-      )}
-      {found.events.length === 0 && found.cursor === undefined ? (
-        <p>Nothing is overdue.</p>
-      ) : (
-        <p>
-          <a href={page.at('events', { type: overdueType })}>All overdue events</a>
-        </p>
-      )}
-    </Section>
-  )
-}

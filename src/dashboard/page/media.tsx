@@ -3,7 +3,7 @@ import { Copyable, Fact, Facts } from '../../page/elements.tsx'
 import { Pager, pageAt } from '../../page/pager.tsx'
 import { Section } from '../../page/section.tsx'
 import { storyOfMedia, unreadableOf } from '../reading/story.ts'
-import { rowOfDead, rowOfRecord } from './as-row.ts'
+import { rowOfDead, rowsOf } from './as-row.ts'
 import { amount, Foreign } from './elements.tsx'
 import { whyUnknown } from './event.tsx'
 import type { Answer, PageState } from './page-state.ts'
@@ -14,21 +14,27 @@ const pageSize = 25
 const shownUnreadable = 5
 const shownBegun = 10
 
+/** Number of open expectations that are searched for those of the media item: those that are due first. */
+const searchedOpen = 1_000
+
 /** The events of a media item, in order of acceptance. */
 export async function showMedia(page: PageState): Promise<Answer> {
   const { inbox, redaction, causes } = page.subject
   const id = page.query.get('id') ?? ''
   const { records, deadLettersOnly } = await storyOfMedia(inbox, id)
-  const { deadLetters } = await inbox.stats()
+  const { deadLetters, expected = 0 } = await inbox.stats()
+  const open =
+    expected > 0 ? ((await inbox.expected?.(searchedOpen)) ?? []).filter(({ mediaId }) => mediaId === id) : []
   const unreadable = await unreadableOf(inbox, await causes.read(deadLetters), id)
   const { current, last, offset } = pageAt(Number(page.query.get('page')), records.length, pageSize)
   // The newest are on the first page, since they say how it ended.
   const end = records.length - offset
-  const rows = records.slice(Math.max(0, end - pageSize), end).map((record) => rowOfRecord(page.subject, record))
+  const rows = await rowsOf(page.subject, records.slice(Math.max(0, end - pageSize), end))
+  const isUnknown = rows.length + open.length === 0
   const title = records.map(({ event }) => event && redaction.title(event)).findLast((each) => each !== undefined)
   return {
     title: 'Media item',
-    status: rows.length + unreadable.length === 0 ? 404 : 200,
+    status: isUnknown && unreadable.length === 0 ? 404 : 200,
     body: (
       <>
         <div class="card">
@@ -45,7 +51,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
           </Facts>
         </div>
         {rows.length > 0 && <p class="quiet">{whatIsKnown(page, deadLettersOnly)}</p>}
-        {rows.length === 0 ? (
+        {isUnknown ? (
           <>
             <p>No event of this media item is known, and no event has this key. {whyUnknown(inbox)}</p>
             <Begun page={page} id={id} />
@@ -57,7 +63,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
           </>
         ) : (
           <SelectionForm page={page} some={<ReplaySelected />}>
-            <Rows page={page} rows={rows} timeName="Received" selectable={['dead']} />
+            <Rows page={page} rows={rows} timeName="Received" selectable={['dead']} without="media" open={open} />
           </SelectionForm>
         )}
         <Pager

@@ -2,7 +2,7 @@ import type { EventRecord, EventState } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
 import { words } from '../acting/result.ts'
 import { type CauseReport, groupedLimit } from '../reading/causes.ts'
-import { rowOfRecord } from './as-row.ts'
+import { rowsOf } from './as-row.ts'
 import { CauseList } from './cause.tsx'
 import { Charts } from './charts.tsx'
 import { Counts } from './counts.tsx'
@@ -92,10 +92,10 @@ function Failing({ page, report: { causes, isWhole } }: { page: PageState; repor
   )
 }
 
-function Retrying({ page, records, total }: { page: PageState; records: readonly EventRecord[]; total: number }) {
+async function Retrying({ page, records, total }: { page: PageState; records: readonly EventRecord[]; total: number }) {
   return (
     <Section id="retrying" title="Waiting for a retry">
-      <Rows page={page} rows={records.map((record) => rowOfRecord(page.subject, record))} timeName="Received" />
+      <Rows page={page} rows={await rowsOf(page.subject, records)} timeName="Received" />
       <PostForm
         page={page}
         action="retry"

@@ -1,5 +1,7 @@
 import type { Child } from 'hono/jsx'
-import type { EventState } from '../../inbox/reading.ts'
+import type { EventState, OpenExpectation } from '../../inbox/reading.ts'
+import { Mark } from '../../page/elements.tsx'
+import type { Overdue } from '../reading/overdue.ts'
 import { amount, cut, Foreign, StateMark } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago, age } from './times.tsx'
@@ -20,6 +22,7 @@ export interface Row {
   readonly dueAt?: Date | undefined
   readonly startedAt?: Date | undefined
   readonly process?: string | undefined
+  readonly overdue?: Overdue | undefined
 }
 
 interface RowsProps {
@@ -29,10 +32,14 @@ interface RowsProps {
   readonly timeName: string
   /** The states of the events that can be selected. */
   readonly selectable?: readonly EventState[]
+  /** A column that would repeat what the page is about. */
+  readonly without?: 'media' | 'message'
+  /** Open expectations, shown as rows of their own at the end. */
+  readonly open?: readonly OpenExpectation[]
 }
 
 /** A list of events. Each leads to its page. */
-export function Rows({ page, rows, timeName, selectable: states = [] }: RowsProps) {
+export function Rows({ page, rows, timeName, selectable: states = [], without, open = [] }: RowsProps) {
   const selectable = page.mayAct ? states : []
   return (
     <table class="rows">
@@ -45,8 +52,8 @@ export function Rows({ page, rows, timeName, selectable: states = [] }: RowsProp
           )}
           <th scope="col">State</th>
           <th scope="col">Event</th>
-          <th scope="col">Media</th>
-          <th scope="col">Last failure</th>
+          {without !== 'media' && <th scope="col">Media</th>}
+          {without !== 'message' && <th scope="col">Last failure</th>}
           <th scope="col" class="number">
             Attempts
           </th>
@@ -65,7 +72,19 @@ export function Rows({ page, rows, timeName, selectable: states = [] }: RowsProp
                 )}
               </td>
             )}
-            <Cells page={page} row={row} />
+            <Cells page={page} row={row} without={without} />
+          </tr>
+        ))}
+        {open.map(({ rule, dueAt }) => (
+          <tr>
+            {selectable.length > 0 && <td class="select" />}
+            <td>
+              <Mark state="expected" shape="◌" />
+            </td>
+            <td class="type" colspan={without === undefined ? 4 : 3}>
+              by <Ago at={dueAt} now={page.now} />, rule <Foreign text={rule} longest={60} />
+            </td>
+            <td />
           </tr>
         ))}
       </tbody>
@@ -76,28 +95,31 @@ export function Rows({ page, rows, timeName, selectable: states = [] }: RowsProp
 /** Maximum length of a media id that a row links to. A longer one is linked on the page of its event. */
 const longestLinked = 100
 
-function Cells({ page, row }: { page: PageState; row: Row }) {
-  const { key, state, type, mediaId, title, attempts, at, message, dueAt, startedAt, process } = row
+function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<RowsProps, 'without'>) {
+  const { key, state, type, mediaId, title, attempts, at, message, dueAt, startedAt, process, overdue } = row
   return (
     <>
       <td>
-        <StateMark state={state} />
+        <StateMark state={state} overdue={overdue} />
       </td>
       <td class="data type">
         <a href={page.at('event', { key })}>
           {type === undefined ? 'unreadable delivery' : <Foreign text={type} longest={40} />}
         </a>
       </td>
-      <td class="title">
-        {mediaId !== undefined && (
-          <a href={mediaId.length > longestLinked ? undefined : page.at('media', { id: mediaId })} class="plain">
-            {title !== undefined && <Foreign text={title} longest={60} />}{' '}
-            <span class="data quiet">{<Foreign text={mediaId} longest={40} />}</span>
-          </a>
-        )}
-      </td>
+      {without !== 'media' && (
+        <td class="title">
+          {mediaId !== undefined && (
+            <a href={mediaId.length > longestLinked ? undefined : page.at('media', { id: mediaId })} class="plain">
+              {title !== undefined && <Foreign text={title} longest={60} />}{' '}
+              <span class="data quiet">{<Foreign text={mediaId} longest={40} />}</span>
+            </a>
+          )}
+        </td>
+      )}
       <td class="message">
         {message !== undefined && <Foreign text={message} longest={120} />}
+        {overdue && <OverdueFacts page={page} overdue={overdue} />}
         {dueAt !== undefined && (
           <span class="quiet">
             {' '}
@@ -125,6 +147,17 @@ function Cells({ page, row }: { page: PageState; row: Row }) {
     </>
   )
 }
+
+const OverdueFacts = ({ page, overdue: { rule, came } }: { page: PageState; overdue: Overdue }) => (
+  <span class="quiet">
+    Rule <Foreign text={rule} longest={60} />
+    {came && (
+      <>
+        , <a href={page.at('event', { key: came.key })}>came</a> <Ago at={came.receivedAt} now={page.now} />
+      </>
+    )}
+  </span>
+)
 
 const nameOf = ({ type = 'unreadable delivery', title, mediaId, key }: Row): string =>
   cut(`${type} ${title ?? mediaId ?? key}`, 60)

@@ -1,6 +1,6 @@
 import type { Job } from 'bullmq'
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
-import { reviveAccepted, reviveFailedAttempts, unreadableKey } from '../engine/stored.ts'
+import { awaitedBy, reviveAccepted, reviveFailedAttempts, unreadableKey } from '../engine/stored.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
@@ -96,7 +96,7 @@ export function toRecord(job: Job<unknown>, isActive: boolean): EventRecord | un
   const accepted = reviveAccepted(data)
   const { key, type, mediaId } = accepted.event
   const { attempts, completed, failedAttempts } = progressOf(data)
-  const known = { ...accepted, key, type, mediaId, completed, failedAttempts }
+  const known = { ...accepted, ...awaitedBy(accepted.event), key, type, mediaId, completed, failedAttempts }
   const owed = data.owed && { owed: data.owed.filter((handler) => !completed.includes(handler)) }
   if (delay > 0) {
     // BullMQ does not say when it was delayed: at the end of its last attempt.

@@ -5,7 +5,7 @@ import type { Timer } from '../../internal/timers.ts'
 import type { AcceptedEvent, Attempt, ImmediateResult, ParkedRun } from '../inbox.ts'
 import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
 import type { LaneJob } from './lanes.ts'
-import { withFailure } from './stored.ts'
+import { awaitedBy, withFailure } from './stored.ts'
 
 /** The earlier attempts at an event, before it became this job. */
 export interface EarlierAttempts {
@@ -128,6 +128,7 @@ export class Job implements LaneJob {
     const { shownState: state, failedAttempts } = this
     return {
       ...this.accepted,
+      ...awaitedBy(this.accepted.event),
       key,
       type,
       mediaId,

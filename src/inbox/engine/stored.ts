@@ -1,7 +1,7 @@
 import { sha256 } from '#crypto'
 import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
-import type { DeadLetter, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
+import type { DeadLetter, EventRecord, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
 
 // The inboxes share this file. Durable inboxes store events as JSON. All of them limit the number of unreadable
 // deliveries, and of the failed attempts of an event.
@@ -47,6 +47,12 @@ export const reviveEvent = (event: MediaEvent): MediaEvent =>
     issues: Object.freeze(event.issues),
     payload: Object.freeze(event.payload),
   })
+
+/** The `awaited` of an overdue event's record. */
+export function awaitedBy(event: MediaEvent): Pick<EventRecord, 'awaited'> {
+  const { awaited } = (event as { readonly overdue?: Pick<EventRecord, 'awaited'> }).overdue ?? {}
+  return awaited === undefined ? {} : { awaited }
+}
 
 /** Revives an accepted event from JSON. */
 export const reviveAccepted = ({ event, receivedAt, trace }: AcceptedEvent): AcceptedEvent => ({

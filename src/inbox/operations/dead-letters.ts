@@ -1,3 +1,4 @@
+import { awaitedBy } from '../engine/stored.ts'
 import type { AcceptedEvent, InboxHost } from '../inbox.ts'
 import type { DeadEvent, DeadLetters, EventRecord, UnreadableDelivery } from '../reading.ts'
 
@@ -31,5 +32,6 @@ export async function parseAgain(
 /** Shows a dead letter as an event of its inbox. */
 export function deadRecord({ failures, diedAt, ...deadLetter }: DeadEvent): EventRecord {
   const { event, attempts, failedAttempts = [{ number: attempts, failures, failedAt: diedAt }] } = deadLetter
-  return { ...deadLetter, type: event.type, mediaId: event.mediaId, state: 'dead', failedAttempts, endedAt: diedAt }
+  const { type, mediaId } = event
+  return { ...deadLetter, ...awaitedBy(event), type, mediaId, state: 'dead', failedAttempts, endedAt: diedAt }
 }

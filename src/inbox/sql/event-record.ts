@@ -1,5 +1,5 @@
 import type { MediaEvent } from '../../events/media-service/catalogue.ts'
-import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
+import { awaitedBy, reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { DeadEvent, EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
 import { readDeadLetter } from './dead-letter-row.ts'
@@ -86,6 +86,7 @@ function unfinished(row: UnfinishedRow, own: OwnClaims, ownStart: Date | undefin
     mediaId,
     state: dueAt !== null ? 'retrying' : hasStarted ? 'running' : 'waiting',
     event: reviveEvent(event),
+    ...awaitedBy(event),
     receivedAt: new Date(row.receivedAt),
     attempts: hasStarted ? attempts + 1 : attempts,
     completed,

@@ -1,5 +1,5 @@
 import type { Job } from '../engine/job.ts'
-import { reviveFailedAttempts } from '../engine/stored.ts'
+import { awaitedBy, reviveFailedAttempts } from '../engine/stored.ts'
 import type { EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
 
 // An array, since the names of the fields would need as much space as their values, for every event of a day.
@@ -14,7 +14,9 @@ type Handled = [
   attempts: number,
   completed: readonly string[],
   failed?: readonly FailedAttempt[],
-  trace?: TraceCarrier,
+  trace?: TraceCarrier | null,
+  /** Of an overdue event. */
+  awaited?: readonly string[],
 ]
 
 const startOfKey = (type: string, mediaId: string): string => `[${JSON.stringify(type)},${JSON.stringify(mediaId)}`
@@ -34,15 +36,17 @@ export function writeHandled(
   const start = startOfKey(type, mediaId)
   const shortKey = key.startsWith(start) ? `[${JSON.stringify(key.slice(start.length))}]` : JSON.stringify(key)
   const all = JSON.stringify(completed.length === 0 ? handlers : [...new Set([...completed, ...handlers])])
-  const hasRest = failedAttempts.length > 0 || trace !== undefined
-  const rest = hasRest ? `,${JSON.stringify(failedAttempts)}` : ''
-  const traced = trace === undefined ? '' : `,${JSON.stringify(trace)}`
+  const { awaited } = awaitedBy(accepted.event)
+  const last = awaited === undefined ? trace && [trace] : [trace ?? null, awaited]
+  const rest = last !== undefined || failedAttempts.length > 0 ? [failedAttempts, ...(last ?? [])] : []
+  const restJson = rest.map((each) => `,${JSON.stringify(each)}`).join('')
   // `start` is the JSON of the type and the media item. Separate texts are written faster than an array of them.
-  return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${rest}${traced}]`
+  return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${restJson}]`
 }
 
 export function readHandled(text: string): EventRecord {
-  const [type, mediaId, key, receivedAt, handledAfter, attempts, completed, failed, trace] = JSON.parse(text) as Handled
+  const [type, mediaId, key, receivedAt, handledAfter, attempts, completed, ...rest] = JSON.parse(text) as Handled
+  const [failed, trace, awaited] = rest
   return {
     key: typeof key === 'string' ? key : startOfKey(type, mediaId) + key[0],
     type,
@@ -53,6 +57,7 @@ export function readHandled(text: string): EventRecord {
     completed,
     failedAttempts: reviveFailedAttempts(failed),
     endedAt: new Date(receivedAt + handledAfter),
-    ...(trace !== undefined && { trace }),
+    ...(trace != null && { trace }),
+    ...(awaited !== undefined && { awaited }),
   }
 }

@@ -2,7 +2,9 @@ import { expect, test } from 'vitest'
 import { createDashboard } from '../../../src/dashboard/dashboard.ts'
 import { dashboard } from '../../../src/dashboard/index.ts'
 import type { OpenExpectation, ReadableInbox } from '../../../src/inbox/reading.ts'
-import type { Receiver } from '../../../src/index.ts'
+import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
+import type { Receiver, ReceiverOptions } from '../../../src/index.ts'
+import { freshPath } from '../../inbox/sqlite/sqlite-tests.ts'
 import { accessibilityFaults, describeInBrowser, openPage } from '../../support/browser.ts'
 import { silent } from '../../support/silent.ts'
 import { receiverWith, send, untilDead } from '../failing-receiver.ts'
@@ -11,8 +13,8 @@ import { openInbox, serveInbox } from './operators.ts'
 const file = { type: 'file.received' }
 
 /** Makes a receiver that expects the end of an encoding: soon, and in two hours. */
-function expecting(soon: () => void = () => {}): Receiver {
-  const receiver = receiverWith({ retry: { attempts: 1 } })
+function expecting(inbox?: ReceiverOptions['inbox'], soon: () => void = () => {}): Receiver {
+  const receiver = receiverWith({ retry: { attempts: 1 }, ...(inbox && { inbox }) })
   receiver.expect('encoding.started', { then: 'encoding.finished', within: 50, name: 'soon' }, soon)
   return receiver.expect('file.received', { then: 'encoding.finished', within: '2 h', name: 'encoded' }, () => {})
 }
@@ -54,7 +56,7 @@ describeInBrowser('what is expected', () => {
   )
 
   test('has no fault that axe finds, and fits into 360 pixels', async () => {
-    const receiver = expecting(() => {
+    const receiver = expecting(undefined, () => {
       throw new Error('x'.repeat(300))
     })
     const long = `media-${'x'.repeat(300)}`
@@ -75,7 +77,7 @@ describeInBrowser('what is expected', () => {
 })
 
 test('what is overdue is listed beside it, and its story names the rule and the event that began it', async () => {
-  const receiver = expecting(() => {
+  const receiver = expecting(undefined, () => {
     throw new Error('no operator answers')
   })
   await send(receiver, 'a-film', { type: 'encoding.started', title: 'Holiday.mp4' })
@@ -93,9 +95,56 @@ test('what is overdue is listed beside it, and its story names the rule and the 
   expect(story).toContain('Payload of the event that began it')
 })
 
+/** Makes a receiver over a file whose overdue event was handled: its alert ran. */
+async function alerted() {
+  const receiver = expecting(sqliteInbox({ path: await freshPath() }))
+  receiver.on('encoding.finished', () => {})
+  await receiver.ready()
+  await send(receiver, 'a-film', { type: 'encoding.started' })
+  const overdue = async () => (await receiver.inbox.events?.list({ type: 'expectation.overdue' }))?.events ?? []
+  await expect.poll(overdue).toMatchObject([{ state: 'handled' }])
+  const [{ key = '' } = {}] = await overdue()
+  return { receiver, story: () => read(receiver, `event?key=${encodeURIComponent(key)}`) }
+}
+
+test('an overdue event that was handled is still missing until the event that was expected comes', async () => {
+  const { receiver, story } = await alerted()
+  const missing = /!<\/span> overdue, still missing.*<\/span><span class="state handled">/s
+  for (const place of ['expected', 'events', 'media?id=a-film']) expect(await read(receiver, place)).toMatch(missing)
+  expect(await read(receiver, 'expected')).toMatch(/soon.*1 overdue.*0 came later/s)
+  expect(await story()).toMatch(/<dt>Rule<\/dt><dd><bdi>soon<\/bdi>/)
+  expect(await story()).toMatch(/<bdi>encoding\.finished<\/bdi>:.*still missing/s)
+  await send(receiver, 'a-film')
+  await expect.poll(() => read(receiver, 'expected')).toContain('overdue, came later')
+  expect(await read(receiver, 'expected')).toMatch(/soon.*0 overdue.*1 came later/s)
+  expect(await story()).toMatch(/<a href="[^"]+">came later<\/a>/)
+  expect(await read(receiver, 'media?id=a-film')).not.toContain('still missing')
+})
+
+test('an inbox that forgets handled events does not say that an event is missing', async () => {
+  const receiver = expecting(undefined, () => {
+    throw new Error('no operator answers')
+  })
+  await send(receiver, 'a-film', { type: 'encoding.started' })
+  await untilDead(receiver, 1)
+  const html = await read(receiver, 'expected')
+  expect(html).toContain('forgets an overdue event once it is handled')
+  expect(html).not.toContain('missing')
+})
+
+test('a media item shows what is expected of it as pending rows, and its id once', async () => {
+  const receiver = expecting()
+  for (const mediaId of ['a-film', 'another']) await send(receiver, mediaId, file)
+  const html = await read(receiver, 'media?id=a-film')
+  expect(html).toMatch(/expected<\/span><\/span><\/td><td[^>]*>by <time[^>]*>in 1 h 59 min<\/time>, rule <bdi>encoded/)
+  expect(html.match(/state expected/g)).toHaveLength(1)
+  expect(html).not.toContain('>Media</th>')
+  expect(html.match(/<code>a-film|<bdi>a-film/g)).toHaveLength(1)
+})
+
 test('the overview has no number while nothing is expected', async () => {
   const receiver = expecting()
-  expect(await read(receiver)).not.toContain('Expected')
+  expect(await read(receiver)).not.toContain('Expected: 0')
   expect(await read(receiver, 'expected')).toContain('No event is expected.')
 })
 

@@ -1,4 +1,5 @@
-import { overdueOf, overdueType } from '../../../handlers/expectations.ts'
+import { type Overdue, readOverdue } from '../../../dashboard/reading/overdue.ts'
+import { overdueOf } from '../../../handlers/expectations.ts'
 import { shortId } from '../../../inbox/operations/operations.ts'
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, TraceCarrier } from '../../../inbox/reading.ts'
 import { plain, plainJson, shellQuoted, table } from '../../shared/text.ts'
@@ -17,7 +18,10 @@ export const show: Action = {
     const deadLetter = event === undefined ? await inbox.deadLetters.get(key) : undefined
     if (event !== undefined) {
       if (values.json) screen.json(event)
-      else screen.print(`short id  ${await shortId(key)}\n${eventText(event, target)}`)
+      else {
+        const overdue = await readOverdue(inbox, event)
+        screen.print(`short id  ${await shortId(key)}\n${eventText(event, target, overdue)}`)
+      }
     } else if (deadLetter !== undefined) {
       if (values.json) screen.json({ state: 'dead', ...deadLetterJson(deadLetter) })
       else screen.print(unreadableText(deadLetter, target))
@@ -36,17 +40,16 @@ export const whyUnknown = (states: readonly EventState[]): string =>
     states.includes('handled') ? ' so long ago that it is forgotten (24 h by default)' : ' (this inbox forgets those)'
   }`
 
-function eventText(record: EventRecord, target: Target): string {
+function eventText(record: EventRecord, target: Target, overdue: Overdue | undefined): string {
   const { key, type, mediaId, state, receivedAt, attempts, completed, failedAttempts, dueAt, endedAt, trace } = record
   const { startedAt, process, owed = [] } = record
-  const overdue = record.event && overdueOf(record.event)
   const facts = {
     key: shellQuoted(key),
     type: plain(type),
-    ...(overdue && { rule: inOneLine(overdue.rule), 'begun by': plain(overdue.event.type) }),
+    ...(overdue && overdueFacts(record, overdue)),
     media: shellQuoted(mediaId),
     state: stateWords[state],
-    [type === overdueType ? 'due' : 'received']: time(receivedAt),
+    [overdue ? 'due' : 'received']: time(receivedAt),
     attempts: `${attempts}`,
     ...(completed.length > 0 && { completed: completed.map(inOneLine).join(', ') }),
     ...(owed.length > 0 && { 'still owed': owed.map(inOneLine).join(', ') }),
@@ -65,6 +68,16 @@ function eventText(record: EventRecord, target: Target): string {
       : `${overdue ? 'payload of the event that began it' : 'payload'}:\n${plainJson(payload, 2)}`,
     ...nextStep(record, target),
   ].join('\n\n')
+}
+
+function overdueFacts({ event }: EventRecord, { rule, begunBy, awaited, came, outcome }: Overdue) {
+  const unknown = 'not known, since this inbox forgets what it has handled'
+  const what = came ? `came later, ${time(came.receivedAt)}` : outcome === 'missing' ? 'still missing' : unknown
+  return {
+    rule: inOneLine(rule),
+    'begun by': plain((event && overdueOf(event)?.event.type) ?? begunBy),
+    expected: `${awaited.map(inOneLine).join(' or ')}: ${what}`,
+  }
 }
 
 const factsText = (facts: Readonly<Record<string, string>>): string => table(Object.entries(facts))
