@@ -26,7 +26,7 @@ async function eventsOf(pages: readonly (readonly string[])[]) {
   const stdout = { write: (text: string) => (output += text) }
   const signal = new AbortController().signal
   const screen = createScreen({ stdout, stderr: stdout, stdin: Readable.from([]), env: {}, signal })
-  const inbox = { events: { states: ['handled'], list } } as unknown as InspectedInbox
+  const inbox = { events: { states: ['handled'], list }, pauses: { list: () => [] } } as unknown as InspectedInbox
   const values = valuesOf({ type: 'encoding.finished' })
   const code = await events.run?.({ inbox, target, values, words: [], screen })
   return { code, output, asked }

@@ -37,7 +37,13 @@ async function run(action: Action, inbox: Partial<InspectedInbox>, values = valu
   }
   const { signal } = interrupted
   const screen = createScreen({ stdout, stderr: stdout, stdin: Readable.from([]), env: {}, signal })
-  const code = await action.run?.({ inbox: inbox as InspectedInbox, target, values, words, screen })
+  const code = await action.run?.({
+    inbox: { pauses: { list: () => [] }, ...inbox } as unknown as InspectedInbox,
+    target,
+    values,
+    words,
+    screen,
+  })
   return { code, output }
 }
 

@@ -78,8 +78,11 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
 
     test('are about one handler with --handler', async () => {
       const { inbox } = await served()
-      const { output } = await inbox('pause', '--handler', 'a b')
-      expect(output).toMatch(/^the handler a b is paused: .* resume.* '--handler=a b'\n$/s)
+      const refused = await inbox('pause', '--handler', 'a b')
+      expect(refused.code).toBe(2)
+      expect(refused.errors).toContain('no event names a handler a b: add --yes to pause it anyway')
+      const { output } = await inbox('pause', '--handler', 'a b', '--yes')
+      expect(output).toMatch(/^the handler a b, although no event names it, is paused: .* resume.* '--handler=a b'\n$/s)
       expect((await inbox('stats')).output).toContain('paused        the handler a b since ')
       expect(JSON.parse((await inbox('resume', '--handler', 'a b', '--json')).output)).toEqual({ changed: true })
       expect((await inbox('resume', '--handler=a b')).output).toBe('the handler a b was not paused\n')

@@ -1,8 +1,8 @@
 import { headed } from '../access/respond.ts'
 import type { Answer, PageState } from '../page/page-state.ts'
-import { questionBefore } from '../page/question.tsx'
+import { questionBefore, questionOfPause } from '../page/question.tsx'
 import { isFollowed } from './jobs.ts'
-import { setPause } from './pausing.ts'
+import { setPause, unknownHandler } from './pausing.ts'
 import { addressOf, placeIn } from './place.ts'
 import { reasonIn, record, store } from './record.ts'
 import { resultOf } from './result.ts'
@@ -21,7 +21,13 @@ export const postRoutes: ReadonlyMap<string, Action> = new Map<string, Action>([
   ['retry', (page, form) => act(page, form, 'retry')],
   ['stop-handler', (page, form) => act(page, form, 'stop-handler')],
   ['stop', stop],
-  ['pause', (page, form) => pause(page, form, 'pause')],
+  [
+    'pause',
+    async (page, form) => {
+      const unknown = form.has('confirmed') ? undefined : await unknownHandler(page, form)
+      return unknown === undefined ? pause(page, form, 'pause') : questionOfPause(page, form, unknown)
+    },
+  ],
   ['resume', (page, form) => pause(page, form, 'resume')],
 ])
 

@@ -1,3 +1,4 @@
+import { pausedFor } from '../../inbox/operations/paused.ts'
 import type { EventRecord, HandlerFailure } from '../../inbox/reading.ts'
 import type { DeadRow } from '../reading/causes.ts'
 import { readOverdue } from '../reading/overdue.ts'
@@ -6,9 +7,13 @@ import type { Row } from './rows.tsx'
 
 /** Shows events as rows of a list. */
 export async function rowsOf(subject: Subject, records: readonly EventRecord[]): Promise<readonly Row[]> {
+  const { inbox } = subject
+  const pauses = (await inbox.pauses?.list()) ?? []
   const rows: Row[] = []
-  for (const record of records)
-    rows.push({ ...rowOfRecord(subject, record), overdue: await readOverdue(subject.inbox, record) })
+  for (const record of records) {
+    const [overdue, waitsFor] = [await readOverdue(inbox, record), pausedFor(record, pauses)]
+    rows.push({ ...rowOfRecord(subject, record), overdue, waitsFor })
+  }
   return rows
 }
 

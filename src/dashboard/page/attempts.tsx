@@ -7,8 +7,15 @@ import { Moment } from './times.tsx'
 /** The last message is shown whole: 2,000 characters of six bytes. Of the earlier ones, the beginning. */
 const longestMessage = 6_000
 
+interface AttemptsProps {
+  readonly page: PageState
+  readonly record: EventRecord
+  /** The paused handlers that it waits for. */
+  readonly waitsFor: string | undefined
+}
+
 /** The history of an event, in order: its receipt, the attempts that failed, and how it ended. */
-export function Attempts({ page: { now }, record }: { page: PageState; record: EventRecord }) {
+export function Attempts({ page: { now }, record, waitsFor }: AttemptsProps) {
   const { state, receivedAt, failedAttempts, completed, attempts, dueAt, endedAt, owed = [] } = record
   return (
     <Section id="attempts" title="What happened">
@@ -37,7 +44,15 @@ export function Attempts({ page: { now }, record }: { page: PageState; record: E
           </li>
         ))}
         <li class={state === 'handled' ? 'emitted success' : state === 'dead' ? 'emitted failure' : 'pending'}>
-          {endOf(state, attempts)} {(endedAt ?? dueAt) && <Moment at={(endedAt ?? dueAt) as Date} now={now} />}
+          {waitsFor === undefined ? (
+            <>
+              {endOf(state, attempts)} {(endedAt ?? dueAt) && <Moment at={(endedAt ?? dueAt) as Date} now={now} />}
+            </>
+          ) : (
+            <>
+              Waits for <Foreign text={waitsFor} longest={60} /> (paused)
+            </>
+          )}
         </li>
       </ol>
       {completed.length > 0 && (

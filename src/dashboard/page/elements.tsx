@@ -6,15 +6,21 @@ import type { PageState } from './page-state.ts'
 
 const shapes: Record<EventState, string> = { waiting: '○', running: '→', retrying: '↻', dead: '✕', handled: '✓' }
 
+interface StateMarkProps {
+  readonly state: EventState
+  readonly overdue?: Overdue | undefined
+  readonly isPaused?: boolean
+}
+
 /** The state of an event. An overdue one also says what became of the event that did not come. */
-export const StateMark = ({ state, overdue }: { state: EventState; overdue?: Overdue | undefined }) => (
+export const StateMark = ({ state, overdue, isPaused }: StateMarkProps) => (
   <>
     {overdue && (
       <span class={`state ${overdue.outcome === 'came' ? 'came' : 'bad'}`}>
         <span aria-hidden="true">!</span> {overdueWords[overdue.outcome]}{' '}
       </span>
     )}
-    <Mark state={state} shape={shapes[state]} />
+    {isPaused ? <Mark state="paused" shape="‖" /> : <Mark state={state} shape={shapes[state]} />}
   </>
 )
 

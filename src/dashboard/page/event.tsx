@@ -1,5 +1,6 @@
 import { overdueOf } from '../../handlers/expectations.ts'
 import { shortId } from '../../inbox/operations/operations.ts'
+import { pausedFor } from '../../inbox/operations/paused.ts'
 import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
 import { Section } from '../../page/section.tsx'
@@ -24,15 +25,16 @@ export async function showEvent(page: PageState): Promise<Answer> {
   const { inbox, order } = page.subject
   const blocker = order === 'strict' && story.record ? await blockerOf(inbox, story.record) : undefined
   const overdue = story.record && (await readOverdue(inbox, story.record))
+  const waitsFor = story.record && pausedFor(story.record, (await inbox.pauses?.list()) ?? [])
   const title = story.record === undefined ? 'Unreadable delivery' : visible(story.record.type.slice(0, 100))
   return {
     title,
     body: (
       <>
-        <Summary page={page} eventKey={key} story={story} blocker={blocker} overdue={overdue} />
-        <Actions page={page} eventKey={key} story={story} />
+        <Summary page={page} eventKey={key} story={story} {...{ blocker, overdue, waitsFor }} />
+        {waitsFor === undefined && <Actions page={page} eventKey={key} story={story} />}
         {story.deadLetter && <Cause page={page} story={story} />}
-        {story.record && <Attempts page={page} record={story.record} />}
+        {story.record && <Attempts page={page} record={story.record} waitsFor={waitsFor} />}
         {story.deadLetter?.unreadable && <Unreadable page={page} unreadable={story.deadLetter.unreadable} />}
         <LastOperations page={page} eventKey={key} />
         {story.record && <Payload page={page} record={story.record} />}
@@ -76,9 +78,11 @@ interface SummaryProps extends StoryProps {
   /** The event that this one waits behind. */
   readonly blocker: EventRecord | undefined
   readonly overdue: Overdue | undefined
+  /** The paused handlers that it waits for. */
+  readonly waitsFor: string | undefined
 }
 
-function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overdue }: SummaryProps) {
+function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overdue, waitsFor }: SummaryProps) {
   const { state = 'dead', mediaId, event, dueAt, startedAt, process, endedAt = deadLetter?.diedAt } = record ?? {}
   const receivedAt = record?.receivedAt ?? deadLetter?.receivedAt
   const trace = traceIdOf(record?.trace ?? deadLetter?.trace)
@@ -87,7 +91,7 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
     <div class="card">
       <Facts>
         <Fact name="State">
-          <StateMark state={state} overdue={overdue} />
+          <StateMark state={state} overdue={overdue} isPaused={waitsFor !== undefined} />
         </Fact>
         {blocker && (
           <Fact name="Waits behind">
@@ -123,7 +127,12 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
             <Moment at={receivedAt} now={page.now} />
           </Fact>
         )}
-        {dueAt && (
+        {waitsFor !== undefined && (
+          <Fact name="Waits for">
+            <Foreign text={waitsFor} /> (paused)
+          </Fact>
+        )}
+        {dueAt && waitsFor === undefined && (
           <Fact name="Next attempt">
             <Moment at={dueAt} now={page.now} />
           </Fact>

@@ -48,7 +48,7 @@ export async function showOverview(page: PageState): Promise<Answer> {
         {retrying.length > 0 && <Retrying page={page} records={retrying} total={stats.retrying} />}
         <LastOperations page={page} />
         {isNew ? <Start page={page} /> : <Charts page={page} />}
-        <PauseForms page={page} report={report} />
+        <PauseForms page={page} />
       </>
     ),
   }

@@ -1,6 +1,7 @@
+import { knownHandlers } from '../../inbox/operations/paused.ts'
 import type { Pause } from '../../inbox/reading.ts'
+import { Choice, Field } from '../../page/fields.tsx'
 import { Section } from '../../page/section.tsx'
-import type { CauseReport } from '../reading/causes.ts'
 import { cut, Foreign, PostForm } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
@@ -51,12 +52,15 @@ export function PauseLines({ page, pauses }: { page: PageState; pauses: readonly
   )
 }
 
+/** Maximum number of handlers to choose from. */
+const shownHandlers = 30
+
 /** The forms that pause the inbox, or one of its handlers. They are absent for a reader who may not act. */
-export function PauseForms({ page, report }: { page: PageState; report: CauseReport }) {
-  const { pauses } = page.subject.inbox
-  if (pauses === undefined || !page.mayAct) return null
-  const failing = report.causes.flatMap(({ rows }) => rows[0]?.failures ?? []).map(({ handler }) => handler)
-  const names = new Set([...(pauses.handlers?.() ?? []), ...failing.filter((name) => name !== 'none')])
+export async function PauseForms({ page }: { page: PageState }) {
+  const { inbox } = page.subject
+  if (inbox.pauses === undefined || !page.mayAct) return null
+  // A longer name would be cut.
+  const names = (await knownHandlers(inbox)).filter((name) => cut(name, 60) === name).slice(0, shownHandlers)
   return (
     <Section id="pause" title="Pause">
       <p class="quiet">
@@ -67,13 +71,12 @@ export function PauseForms({ page, report }: { page: PageState; report: CauseRep
           <button type="submit">Pause the inbox</button>
         </PostForm>
         <PostForm page={page} action="pause" hidden={{ scope: 'handler', back: page.here }}>
-          <label for="handler">Handler</label>
-          <input id="handler" name="handler" list="handlers" required autocomplete="off" spellcheck={false} />
-          <datalist id="handlers">
-            {[...names].map((name) => (
-              <option value={name} />
-            ))}
-          </datalist>
+          <Choice
+            label="Handler"
+            name="handler"
+            options={[...names.map((name) => [name] as const), ['', 'another:']]}
+          />
+          <Field label="Another name" name="other" />
           <button type="submit">Pause the handler</button>
         </PostForm>
       </div>

@@ -2,7 +2,8 @@ import { Field } from '../../page/fields.tsx'
 import { addressOf, placeIn } from '../acting/place.ts'
 import { counted } from '../acting/result.ts'
 import { keysOf, readSelection } from '../acting/selection.ts'
-import { PostForm } from './elements.tsx'
+import { visible } from '../reading/bytes.ts'
+import { cut, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
 /** Asks before dead letters are discarded. Everything that the answer needs is in the page. */
@@ -35,6 +36,25 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
             Discard {what} permanently
           </button>
           <a href={back}>Cancel</a>
+        </PostForm>
+      </div>
+    ),
+  }
+}
+
+/** Asks before a handler is paused whose name may be mistyped: its pause would stop nothing. */
+export function questionOfPause(page: PageState, form: URLSearchParams, handler: string): Answer {
+  return {
+    title: `Pause ${visible(cut(handler, 60))}, which is not known here?`,
+    still: true,
+    body: (
+      <div class="card spaced">
+        <p>
+          No process, event or dead letter is known to have a handler of this name. A pause of it stops no other one.
+        </p>
+        <PostForm page={page} action="pause" hidden={{ ...Object.fromEntries(form), confirmed: 'yes' }}>
+          <button type="submit">Pause it anyway</button>
+          <a href={addressOf(page, placeIn(form))}>Cancel</a>
         </PostForm>
       </div>
     ),

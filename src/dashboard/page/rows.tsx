@@ -23,6 +23,8 @@ export interface Row {
   readonly startedAt?: Date | undefined
   readonly process?: string | undefined
   readonly overdue?: Overdue | undefined
+  /** The paused handlers that it waits for. */
+  readonly waitsFor?: string | undefined
 }
 
 interface RowsProps {
@@ -96,11 +98,11 @@ export function Rows({ page, rows, timeName, selectable: states = [], without, o
 const longestLinked = 100
 
 function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<RowsProps, 'without'>) {
-  const { key, state, type, mediaId, title, attempts, at, message, dueAt, startedAt, process, overdue } = row
+  const { key, state, type, mediaId, title, attempts, at, message, dueAt, startedAt, process, overdue, waitsFor } = row
   return (
     <>
       <td>
-        <StateMark state={state} overdue={overdue} />
+        <StateMark state={state} overdue={overdue} isPaused={waitsFor !== undefined} />
       </td>
       <td class="data type">
         <a href={page.at('event', { key })}>
@@ -120,7 +122,12 @@ function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<Rows
       <td class="message">
         {message !== undefined && <Foreign text={message} longest={120} />}
         {overdue && <OverdueFacts page={page} overdue={overdue} />}
-        {dueAt !== undefined && (
+        {waitsFor !== undefined && (
+          <span class="quiet">
+            waits for <Foreign text={waitsFor} longest={60} /> (paused)
+          </span>
+        )}
+        {dueAt !== undefined && waitsFor === undefined && (
           <span class="quiet">
             {' '}
             Next attempt <Ago at={dueAt} now={page.now} />

@@ -46,11 +46,10 @@ describeInBrowser('pausing', () => {
   test('a handler is offered by its name', async () => {
     const { receiver, runs, pauses } = await pausable()
     const page = await openPage({ url: await serveInbox(receiver) })
-    const names = await page
-      .locator('#handlers option')
-      .evaluateAll((all) => all.map((each) => each.getAttribute('value')))
-    expect(names).toEqual(['publish', 'index'])
-    await page.getByLabel('Handler').fill('publish')
+    const choice = page.getByLabel('Handler')
+    const names = await choice.locator('option').allTextContents()
+    expect(names).toEqual(['publish', 'index', 'another:'])
+    await choice.selectOption('publish')
     await page.getByRole('button', { name: 'Pause the handler' }).click()
     await notice(page).getByText('The handler publish is paused.').waitFor()
     expect(await pauses?.list()).toMatchObject([{ handler: 'publish' }])
@@ -59,6 +58,20 @@ describeInBrowser('pausing', () => {
     await page.getByRole('button', { name: 'Resume publish' }).click()
     await notice(page).getByText('The handler publish is resumed.').waitFor()
     await expect.poll(() => runs, { timeout: 10_000 }).toEqual(['index', 'publish'])
+  })
+
+  test('a handler that is not known asks first, and the result says so', async () => {
+    const { receiver, pauses } = await pausable()
+    const page = await openPage({ url: await serveInbox(receiver) })
+    for (const end of ['Cancel', 'Pause it anyway']) {
+      await page.getByLabel('Another name').fill('pubish')
+      await page.getByRole('button', { name: 'Pause the handler' }).click()
+      await page.getByRole('heading', { name: 'Pause pubish, which is not known here?' }).waitFor()
+      expect(await pauses?.list()).toEqual([])
+      await page.getByText(end).click()
+    }
+    await notice(page).getByText('The handler pubish is paused. No handler of that name is known here.').waitFor()
+    expect(await pauses?.list()).toMatchObject([{ handler: 'pubish' }])
   })
 
   test('shows nothing that axe finds, and fits into 360 pixels', async () => {
@@ -85,6 +98,24 @@ test('a reader who may not act sees a pause, and can neither end it nor begin on
   const url = await serve(readers.node)
   for (const act of ['pause', 'resume']) expect((await post(`${url}/${act}`, { scope: 'inbox' })).status).toBe(403)
   expect(await pauses?.list()).toHaveLength(1)
+})
+
+test('an event whose handler is paused says what it waits for, and offers no retry', async () => {
+  const { receiver, pauses, runs } = await pausable()
+  await pauses?.pause({ handler: 'publish' })
+  await send(receiver, 'a-film')
+  await expect.poll(() => receiver.inbox.stats()).toMatchObject({ retrying: 1 })
+  const page = dashboard(receiver, { authorize: () => true })
+  const read = async (place: string) => (await page.fetch(new Request(`http://localhost/${place}`))).text()
+  const [{ key = '' } = {}] = (await receiver.inbox.events?.list())?.events ?? []
+  for (const place of ['', 'events', 'media?id=a-film', `event?key=${encodeURIComponent(key)}`]) {
+    const html = await read(place)
+    expect(html).toContain('<span class="state paused">')
+    expect(html.replace(/<[^>]+>/g, '')).toMatch(/waits for\s*publish\s*\(paused\)/i)
+    expect(html).not.toContain('Next attempt')
+  }
+  expect(await read(`event?key=${encodeURIComponent(key)}`)).not.toContain('Retry now')
+  expect(runs).toEqual(['index'])
 })
 
 test('pauses are logged with the operator, and a form without the name of a handler pauses nothing', async () => {

@@ -60,7 +60,7 @@ export const events: Action = {
       return 0
     }
     const { events: found, cursor: next } = page
-    if (found.length > 0) screen.print(eventsText(found, screen.paint))
+    if (found.length > 0) screen.print(eventsText(found, await inbox.pauses.list(), screen.paint))
     screen.print(counted(found.length, 'event'))
     if (next !== undefined) screen.print(`There can be more. Repeat the command with --cursor=${shellQuoted(next)}`)
     else if (found.length > 0)

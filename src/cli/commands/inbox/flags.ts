@@ -35,7 +35,7 @@ export const actionFlags = {
   all: toggle('replay, discard: all dead letters, oldest first'),
   since: since('replay --all, discard --all: only what died since then: 15m, 2h, 1d, or an ISO time'),
   perSecond: wholeNumber('<n>', 'replay: at most this many in a second (default: as fast as the inbox takes them)', 1),
-  yes: toggle('discard --all: confirm that they are deleted permanently'),
+  yes: toggle('discard --all: confirm that they are deleted permanently; pause: also a handler that is not known'),
   handler: text('<name>', 'pause, resume: only this handler'),
   reason: text('<text>', 'replay, discard, retry, stop, pause, resume: why, for the page that shows who did what'),
   port: { ...portFlag, help: `serve: ${portFlag.help}` },

@@ -29,7 +29,8 @@ export const media: Action = {
     const unreadable = await unreadableWith(inbox, mediaId)
     if (values.json) screen.json({ events, unreadable: unreadable.map(deadLetterJson) })
     else {
-      if (events.length > 0) screen.print(`${eventsText(events, screen.paint)}\n${nextStep(events, target)}`)
+      const pauses = await inbox.pauses.list()
+      if (events.length > 0) screen.print(`${eventsText(events, pauses, screen.paint)}\n${nextStep(events, target)}`)
       if (unreadable.length > 0) screen.print(unreadableText(unreadable, target, screen.paint))
     }
     if (events.length > 0 || unreadable.length > 0) return 0

@@ -1,4 +1,7 @@
+import { knownHandlers } from '../../../inbox/operations/paused.ts'
 import type { Pause, Pauses } from '../../../inbox/reading.ts'
+import { UsageError } from '../../shared/flags.ts'
+import { suggestion } from '../../shared/suggestion.ts'
 import { plain, shellQuoted } from '../../shared/text.ts'
 import type { Action, ActionContext } from './action.ts'
 import { commandLine } from './command-line.ts'
@@ -23,17 +26,24 @@ export const pause: Action = {
     'pause',
     'stops handling in every server: no attempt begins until resume; with --handler, only that handler does not run',
   ],
-  flags: ['handler', 'reason'],
+  flags: ['handler', 'reason', 'yes'],
   async run(context) {
-    const { target, values, screen } = context
-    const { handler, json } = values
+    const { inbox, target, values, screen } = context
+    const { handler, json, yes } = values
+    const known = handler === undefined ? [] : await knownHandlers(inbox)
+    const isKnown = handler === undefined || known.includes(handler)
+    if (!isKnown && !yes)
+      throw new UsageError(
+        `no event names a handler ${plain(handler)}${suggestion(handler, known)}: add --yes to pause it anyway`,
+      )
     const isNew = await pausesOf(context).pause({ handler, by: userName() })
     if (isNew) await operated(context, { act: 'pause', handler })
-    if (json) screen.json({ changed: isNew })
+    if (json) screen.json({ changed: isNew, ...(!isKnown && { known: false }) })
     else {
       const flag = handler === undefined ? '' : ` ${shellQuoted(`--handler=${handler}`)}`
       const state = isNew ? 'is paused: servers obey within two seconds' : 'was paused already'
-      screen.print(`${nameOf({ handler })} ${state}\nTo resume it: ${commandLine(target, 'resume')}${flag}`)
+      const note = isKnown ? '' : ', although no event names it,'
+      screen.print(`${nameOf({ handler })}${note} ${state}\nTo resume it: ${commandLine(target, 'resume')}${flag}`)
     }
     return 0
   },

@@ -1,4 +1,5 @@
-import type { EventRecord, EventState, HandlerFailure, OpenExpectation } from '../../../inbox/reading.ts'
+import { pausedFor } from '../../../inbox/operations/paused.ts'
+import type { EventRecord, EventState, HandlerFailure, OpenExpectation, Pause } from '../../../inbox/reading.ts'
 import type { DeadLetter, UnreadableDelivery } from '../../../index.ts'
 import { type Paint, plain, shellQuoted, table } from '../../shared/text.ts'
 import { time } from './times.ts'
@@ -10,6 +11,12 @@ export const stateWords: Readonly<Record<EventState, string>> = {
   retrying: 'retrying',
   dead: 'dead letter',
   handled: 'handled',
+}
+
+/** Says in which state an event is, or which paused handlers it waits for. */
+export function stateText(record: EventRecord, pauses: readonly Pause[] = []): string {
+  const paused = pausedFor(record, pauses)
+  return paused === undefined ? stateWords[record.state] : `waits for ${inOneLine(paused)} (paused)`
 }
 
 /** Formats dead letters for people: one row each, followed by the last error of every handler that failed. */
@@ -29,16 +36,22 @@ const deadLetterErrors = ({ unreadable, failures }: DeadLetter): string[] =>
   unreadable === undefined ? errorLines(failures) : [`  could not be parsed: ${inOneLine(unreadable.reason)}`]
 
 /** Formats events for people: one row each, followed by the errors of its last attempt that failed. */
-export const eventsText = (events: readonly EventRecord[], paint: Paint): string =>
-  rowsText(['received', 'state', 'type', 'media', 'attempts', 'key'], events, eventCells, lastErrors, paint)
+export const eventsText = (events: readonly EventRecord[], pauses: readonly Pause[], paint: Paint): string =>
+  rowsText(
+    ['received', 'state', 'type', 'media', 'attempts', 'key'],
+    events,
+    (event) => eventCells(event, pauses),
+    lastErrors,
+    paint,
+  )
 
-const eventCells = ({ receivedAt, state, type, mediaId, attempts, key }: EventRecord): string[] => [
-  receivedAt.toISOString(),
-  stateWords[state],
-  plain(type),
-  plain(mediaId),
-  `${attempts}`,
-  shellQuoted(key),
+const eventCells = (event: EventRecord, pauses: readonly Pause[]): string[] => [
+  event.receivedAt.toISOString(),
+  stateText(event, pauses),
+  plain(event.type),
+  plain(event.mediaId),
+  `${event.attempts}`,
+  shellQuoted(event.key),
 ]
 
 const lastErrors = ({ failedAttempts }: EventRecord): string[] => errorLines(failedAttempts.at(-1)?.failures ?? [])

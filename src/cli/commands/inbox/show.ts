@@ -5,7 +5,7 @@ import type { DeadLetter, EventRecord, EventState, FailedAttempt, TraceCarrier }
 import { plain, plainJson, shellQuoted, table } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
-import { bodyJson, deadLetterJson, errorLines, inOneLine, stateWords } from './print.ts'
+import { bodyJson, deadLetterJson, errorLines, inOneLine, stateText, stateWords } from './print.ts'
 import type { Target } from './target.ts'
 import { time } from './times.ts'
 
@@ -19,8 +19,9 @@ export const show: Action = {
     if (event !== undefined) {
       if (values.json) screen.json(event)
       else {
-        const overdue = await readOverdue(inbox, event)
-        screen.print(`short id  ${await shortId(key)}\n${eventText(event, target, overdue)}`)
+        const state = stateText(event, await inbox.pauses.list())
+        const text = eventText(event, target, state, await readOverdue(inbox, event))
+        screen.print(`short id  ${await shortId(key)}\n${text}`)
       }
     } else if (deadLetter !== undefined) {
       if (values.json) screen.json({ state: 'dead', ...deadLetterJson(deadLetter) })
@@ -40,22 +41,23 @@ export const whyUnknown = (states: readonly EventState[]): string =>
     states.includes('handled') ? ' so long ago that it is forgotten (24 h by default)' : ' (this inbox forgets those)'
   }`
 
-function eventText(record: EventRecord, target: Target, overdue: Overdue | undefined): string {
+function eventText(record: EventRecord, target: Target, stateShown: string, overdue: Overdue | undefined): string {
   const { key, type, mediaId, state, receivedAt, attempts, completed, failedAttempts, dueAt, endedAt, trace } = record
   const { startedAt, process, owed = [] } = record
+  const isPaused = state === 'retrying' && stateShown !== stateWords.retrying
   const facts = {
     key: shellQuoted(key),
     type: plain(type),
     ...(overdue && overdueFacts(record, overdue)),
     media: shellQuoted(mediaId),
-    state: stateWords[state],
+    state: stateShown,
     [overdue ? 'due' : 'received']: time(receivedAt),
     attempts: `${attempts}`,
     ...(completed.length > 0 && { completed: completed.map(inOneLine).join(', ') }),
     ...(owed.length > 0 && { 'still owed': owed.map(inOneLine).join(', ') }),
     ...(startedAt && { 'running since': time(startedAt) }),
     ...(process && { process: inOneLine(process) }),
-    ...(dueAt && { 'next attempt': time(dueAt) }),
+    ...(dueAt && !isPaused && { 'next attempt': time(dueAt) }),
     ...(endedAt && { [state === 'dead' ? 'died' : 'handled']: time(endedAt) }),
     ...(trace && traceFacts(trace)),
   }
@@ -66,7 +68,7 @@ function eventText(record: EventRecord, target: Target, overdue: Overdue | undef
     payload === undefined
       ? 'The payload of a handled event is not kept.'
       : `${overdue ? 'payload of the event that began it' : 'payload'}:\n${plainJson(payload, 2)}`,
-    ...nextStep(record, target),
+    ...(isPaused ? [] : nextStep(record, target)),
   ].join('\n\n')
 }
 

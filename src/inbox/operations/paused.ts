@@ -1,0 +1,34 @@
+import type { EventRecord, Pause, ReadableInbox } from '../reading.ts'
+
+/**
+ * Names the paused handlers that an event waits for, or the inbox. `undefined` if it waits for its next attempt. An inbox
+ * that stores no owed handlers does not know which of several it is: `publish or index`.
+ */
+export function pausedFor(record: EventRecord, pauses: readonly Pause[]): string | undefined {
+  const { state, owed, completed, failedAttempts } = record
+  if (state !== 'retrying' || pauses.length === 0) return undefined
+  if (pauses.some(({ handler }) => handler === undefined)) return 'the inbox'
+  const paused = pauses.flatMap(({ handler }) => handler ?? [])
+  const failures = failedAttempts.at(-1)?.failures ?? []
+  const hasEnded = (name: string) =>
+    completed.includes(name) || failures.some(({ handler, final }) => final && handler === name)
+  // Of a failed attempt, the handlers that failed: a retry for one that is not paused is due.
+  const failed = failures.flatMap(({ handler, final }) => (final ? [] : handler))
+  const left = (owed ?? (failed.length > 0 ? failed : paused)).filter((name) => !hasEnded(name))
+  if (left.length === 0 || !left.every((name) => paused.includes(name))) return undefined
+  return left.join(owed === undefined && failed.length === 0 ? ' or ' : ', ')
+}
+
+/** Events and dead letters that are searched for names of handlers: the newest. */
+const searched = 25
+
+/** Lists the handlers of this process, and those that the newest events and dead letters name. */
+export async function knownHandlers({ pauses, events, deadLetters }: ReadableInbox): Promise<readonly string[]> {
+  const newest = (await events?.list({ limit: searched }))?.events ?? []
+  const dead = await deadLetters.list({ limit: searched })
+  const failures = [...dead, ...newest.flatMap(({ failedAttempts }) => failedAttempts)].flatMap((each) => each.failures)
+  const ran = newest.flatMap(({ completed, owed = [] }) => [...completed, ...owed])
+  const names = new Set([...(pauses?.handlers?.() ?? []), ...failures.map(({ handler }) => handler), ...ran])
+  names.delete('none')
+  return [...names]
+}
