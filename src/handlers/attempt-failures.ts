@@ -1,5 +1,6 @@
 import type { Attempt, AttemptResult } from '../inbox/inbox.ts'
 import type { HandlerFailure } from '../inbox/reading.ts'
+import { userFrames } from '../internal/stack.ts'
 import type { RetrySchedule } from './retry.ts'
 
 /**
@@ -40,10 +41,10 @@ export class AttemptFailures {
    */
   add(handler: string, error: unknown, own?: RetrySchedule): number | undefined {
     const { number, uncounted = 0 } = this.#attempt
-    const { message, pauseMs } = read(error)
+    const { message, pauseMs, stack } = read(error)
     const schedule = own ?? this.#retry
     const attempts = pauseMs === Number.POSITIVE_INFINITY ? undefined : schedule?.attempts
-    this.#failed.push({ handler, message, attempts })
+    this.#failed.push({ handler, message, stack, attempts })
     if (attempts === undefined) this.#leftOutMs = 0
     if (!this.#runsAgain(attempts)) return undefined
     const delays = number + uncounted
@@ -63,8 +64,7 @@ export class AttemptFailures {
   result(completed: readonly string[], isPartial: boolean | undefined): AttemptResult {
     const { counts } = this
     const delayMs = this.#delayMs ?? (isPartial ? this.#leftOutMs : undefined)
-    const failures = this.#failed.map(({ handler, message, attempts }) => {
-      const failure = { handler, message }
+    const failures = this.#failed.map(({ attempts, final: _, ...failure }) => {
       return delayMs === undefined || this.#runsAgain(attempts) ? failure : { ...failure, final: true as const }
     })
     if (delayMs === undefined) return { status: 'dead', completed, failures }
@@ -76,11 +76,12 @@ export class AttemptFailures {
 const longestText = 2_000
 
 // A handler can throw anything, even an object whose properties throw.
-function read(error: unknown): { readonly message: string; readonly pauseMs?: number | undefined } {
+function read(error: unknown): Pick<HandlerFailure, 'message' | 'stack'> & { readonly pauseMs?: number | undefined } {
   try {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
     const message = text.length > longestText ? `${text.slice(0, longestText)}…` : text
-    return { message, pauseMs: (error as { readonly [pauseKey]?: number } | undefined | null)?.[pauseKey] }
+    const { [pauseKey]: pauseMs } = (error ?? {}) as { readonly [pauseKey]?: number }
+    return { message, pauseMs, stack: userFrames(error ?? {}) }
   } catch {
     return { message: 'an unprintable error' }
   }

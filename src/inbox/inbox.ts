@@ -74,6 +74,8 @@ export interface Transactional<Client> {
 
 /** The run of a handler, which an operator can stop. */
 export interface StoppableRun {
+  /** The name of the handler. */
+  readonly handler?: string
   /** Aborts the handler's signal with the error and ends the run with it, as if its time was up. */
   expire(error: Error): void
 }

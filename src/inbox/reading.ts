@@ -10,6 +10,11 @@ export interface HandlerFailure {
   /** The message of the error that it threw. */
   readonly message: string
   /**
+   * The calls of your own code in the error's stack: at most ten lines and 1,500 characters. Kept of the newest attempt
+   * that failed, in `failedAttempts`.
+   */
+  readonly stack?: string | undefined
+  /**
    * `true` if the event is retried without this handler, which runs again only if the event is replayed. Each later attempt
    * that fails names it again.
    */
@@ -209,6 +214,8 @@ export interface EventRecord {
    * if the inbox does not know.
    */
   readonly startedAt?: Date | undefined
+  /** The handler that runs. Only while it is `running` in this process. */
+  readonly handler?: string | undefined
   /** The host and the pid that run its handlers, such as `web-1:4711`. Only while it is `running`, if the inbox knows. */
   readonly process?: string | undefined
   /** The time at which it was handled, or became a dead letter. */

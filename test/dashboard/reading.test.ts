@@ -18,6 +18,12 @@ describe('two messages have one cause', () => {
     ['connect ECONNREFUSED 10.0.0.1:5432', 'connect ECONNREFUSED 10.0.0.12:5433'],
     ['at 0xdeadbeef', 'at 0xcafe'],
     ['two\n  lines', 'two lines'],
+    ['the CMS answered 404 for media 437', 'the CMS answered 404 for media 512'],
+    ['error in media 412', 'error in media 437'],
+    ['timeout of 500 ms', 'timeout of 450 ms'],
+    ['no film (id 404)', 'no film (id 503)'],
+    ['Error: 412 of 437 parts', 'Error: 413 of 438 parts'],
+    ['status 4041', 'status 5031'],
     ['object 5f2b9c81aa01bb02cc03dd04 is gone', 'object a1b2c3d4e5f60718293a4b5c is gone'],
     [`a long one ${'x'.repeat(1_000)}`, `a long one ${'x'.repeat(2_000)}`],
   ])('%j and %j', (a, b) => {
@@ -28,6 +34,13 @@ describe('two messages have one cause', () => {
     ['the catalogue is down', 'the catalogue is slow'],
     ['no media "a" on the disk "b"', 'no media "a" in the mail "b"'],
     ["can't reach the user's file", "can't read the user's file"],
+    ['the CMS answered 404', 'the CMS answered 503'],
+    ['Request failed with status code 404', 'Request failed with status code 500'],
+    ['HTTP/1.1 502', 'HTTP/1.1 504'],
+    ['Error: 404 Not Found', 'Error: 503 Service Unavailable'],
+    ['upload failed (403)', 'upload failed (429)'],
+    ['exited with code 1', 'exited with code 137'],
+    ['error code P2002', 'error code P2025'],
     ['Cannot read properties of undefined', 'Cannot read properties of null'],
   ])('but not %j and %j', (a, b) => {
     expect(templateOf(a)).not.toBe(templateOf(b))

@@ -65,12 +65,15 @@ test('the list of running events says for how long and where they run, longest f
   }))
   const events = { ...receiver.inbox.events, states: ['running'], list: () => ({ events: shown }) }
   const inbox = { stats: () => receiver.inbox.stats(), deadLetters: receiver.inbox.deadLetters, events }
-  const page = dashboard({ inbox, setup: receiver.setup, observe: vi.fn() } as never as typeof receiver, {
-    authorize: () => true,
-  })
+  const page = dashboard(
+    { inbox, setup: receiver.setup, sender: receiver.sender, observe: vi.fn() } as never as typeof receiver,
+    {
+      authorize: () => true,
+    },
+  )
   const rows = (await read(page, 'events?state=running')).match(/<tr>.*?<\/tr>/gs) ?? []
   expect(rows.slice(1).map((row) => row.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' '))).toEqual([
-    expect.stringMatching(/film-2 .*Running for 1 h in web-1:4711/),
-    expect.stringMatching(/film-1 .*Running for 20 s in web-1:4711/),
+    expect.stringMatching(/film-2 .*Running handler for 1 h in web-1:4711/),
+    expect.stringMatching(/film-1 .*Running handler for 20 s in web-1:4711/),
   ])
 })

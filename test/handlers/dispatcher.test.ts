@@ -97,7 +97,8 @@ describe('an attempt in which several handlers fail', () => {
     const delayAfter = () => expect.unreachable()
     const { result, reports } = await attempted(handlers, { number: 5 }, { attempts: 5, delayAfter })
     const failures = ['one', 'two'].map((handler) => ({ handler, message: 'Error: no' }))
-    expect(result).toEqual({ status: 'dead', completed: ['fine'], failures })
+    expect(result).toMatchObject({ status: 'dead', completed: ['fine'], failures })
+    expect('failures' in result && result.failures[0]?.stack).toMatch(/^at fails \(.*dispatcher\.test\.ts:\d+:\d+\)/)
     expect(reports).toEqual(['one dead-lettered', 'fine handled', 'two dead-lettered'])
   })
 
@@ -224,7 +225,7 @@ describe('a partial attempt', () => {
     const failed = { handler: 'a', message: 'PermanentFailure: no' }
     const first = await attempted({ a: never, b() {} }, { isPartial }, retry)
     const failures = [{ ...failed, final: true as const }]
-    expect(first.result).toEqual({ status: 'retry', delayMs: 0, completed: ['b'], failures })
+    expect(first.result).toMatchObject({ status: 'retry', delayMs: 0, completed: ['b'], failures })
     expect([first.outcomes, first.reports]).toEqual([['retried'], ['a dead-lettered', 'b handled']])
     const again = await attempted({ a: never, b() {} }, { isPartial, number: 2, completed: ['b'], failures }, retry)
     expect(again.result).toEqual({ ...released, completed: ['b'] })

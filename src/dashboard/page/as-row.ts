@@ -18,10 +18,11 @@ export async function rowsOf(subject: Subject, records: readonly EventRecord[]):
 }
 
 function rowOfRecord({ redaction }: Subject, record: EventRecord): Row {
-  const { key, state, type, mediaId, event, attempts, receivedAt, failedAttempts, dueAt, startedAt, process } = record
+  const { key, state, type, mediaId, event, attempts, receivedAt, failedAttempts, dueAt, startedAt, process, handler } =
+    record
   const title = event && redaction.title(event)
   const message = state === 'handled' ? undefined : textOf(failedAttempts.at(-1)?.failures ?? [])
-  return { key, state, type, mediaId, title, attempts, at: receivedAt, message, dueAt, startedAt, process }
+  return { key, state, type, mediaId, title, attempts, at: receivedAt, message, dueAt, startedAt, process, handler }
 }
 
 /** Shows a dead letter as a row of a list. */

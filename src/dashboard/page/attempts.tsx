@@ -1,5 +1,6 @@
 import type { EventRecord } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
+import { visible } from '../reading/bytes.ts'
 import { Foreign } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Moment } from './times.tsx'
@@ -27,7 +28,7 @@ export function Attempts({ page: { now }, record, waitsFor }: AttemptsProps) {
           <li class="emitted failure">
             Attempt {number} failed <Moment at={failedAt} now={now} />
             <ul>
-              {failures.map(({ handler, message }) => (
+              {failures.map(({ handler, message, stack }) => (
                 <li>
                   {handler !== 'none' && (
                     <>
@@ -38,6 +39,7 @@ export function Attempts({ page: { now }, record, waitsFor }: AttemptsProps) {
                     </>
                   )}
                   <Foreign text={message} longest={index === failedAttempts.length - 1 ? longestMessage : 80} />
+                  {stack && <pre dir="ltr">{visible(stack)}</pre>}
                 </li>
               ))}
             </ul>

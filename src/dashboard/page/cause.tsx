@@ -1,5 +1,7 @@
+import type { Child } from 'hono/jsx'
 import type { HandlerFailure } from '../../inbox/reading.ts'
 import { counted, words } from '../acting/result.ts'
+import { visible } from '../reading/bytes.ts'
 import { type Cause, type CauseReport, commonFailures } from '../reading/causes.ts'
 import { byHour, firstOf } from '../reading/first-failure.ts'
 import { Drawing } from './bars.tsx'
@@ -25,33 +27,82 @@ export function CauseList({ page, causes, isWhole }: CauseListProps) {
       <p class="quiet">The bars are the last 24 hours. A dead letter counts in the hour in which it first failed.</p>
       <ul class="causes">
         {causes.map((cause) => (
-          <li class="card">
-            <p class="count">{amount(cause.rows.length)}</p>
-            <CauseText cause={cause} />
-            <p class="quiet">
-              {typesOf(cause)}
-              <Since page={page} cause={cause} />{' '}
+          <Card
+            page={page}
+            cause={cause}
+            link={
               <a href={page.at('dead-letters', { cause: cause.id })}>
                 Show <span class="unseen">the dead letters of this cause</span>
               </a>
-            </p>
-            <Lately page={page} cause={cause} />
+            }
+          >
             <CauseActions page={page} cause={cause} isCounted={isWhole} />
-          </li>
+          </Card>
         ))}
       </ul>
     </>
   )
 }
 
-/** The times of the first and the last failure. */
-function Since({ page: { now }, cause: { rows } }: CauseProps) {
+interface CardProps extends CauseProps {
+  /** A link to the page of the cause. */
+  readonly link?: Child
+  readonly children?: Child
+}
+
+/** What failed, since when, and how often lately. */
+const Card = ({ page, cause, link, children }: CardProps) => (
+  <li class="card">
+    <p class="count">{amount(cause.rows.length)}</p>
+    <Failures failures={commonFailures(cause)} isUnreadable={cause.isUnreadable} />
+    <p class="quiet">
+      <Since page={page} cause={cause} /> {link}
+    </p>
+    <Lately page={page} cause={cause} />
+    {children}
+  </li>
+)
+
+/** The card of a cause on its own page. The list below it has the other actions. */
+export const CauseFacts = ({ page, cause }: CauseProps) => (
+  <ul class="causes">
+    <Card page={page} cause={cause}>
+      <PostForm page={page} action="pause" hidden={{ back: page.here }}>
+        <PauseButton page={page} cause={cause} />
+      </PostForm>
+    </Card>
+  </ul>
+)
+
+/** The newest of them, with the calls that led to its error. */
+export async function Example({ page, cause: { rows, isUnreadable } }: CauseProps) {
+  const [{ key } = { key: '' }] = rows
+  if (isUnreadable) return null
+  const last = (await page.subject.inbox.deadLetters.get(key))?.failedAttempts?.at(-1)
+  const stacks = last?.failures.flatMap(({ message, stack }) => (stack === undefined ? [] : [{ message, stack }])) ?? []
+  return (
+    <details id="example">
+      <summary>The newest example, with the calls that led to its error</summary>
+      {stacks.slice(0, shownFailures).map(({ message, stack }) => (
+        <pre dir="ltr">{visible(`${cut(message, 500)}\n${stack}`)}</pre>
+      ))}
+      <p>
+        {stacks.length === 0 && 'No call of your own code is known. '}
+        <a href={page.at('event', { key })}>Its page</a>
+      </p>
+    </details>
+  )
+}
+
+/** Its types, and the times of the first and the last failure. */
+function Since({ page: { now }, cause }: CauseProps) {
+  const { rows } = cause
   const [newest] = rows
   if (newest === undefined) return null
   const first = firstOf(rows.map(({ firstFailure }) => firstFailure))
   return (
     <>
-      first <Ago at={first.at} now={now} />
+      {typesOf(cause)}first <Ago at={first.at} now={now} />
       {first.mayBeOlder && ' or earlier'}, last <Ago at={newest.diedAt} now={now} />
     </>
   )
@@ -73,11 +124,6 @@ function Lately({ page: { now }, cause: { rows } }: CauseProps) {
     </div>
   )
 }
-
-/** What failed in all dead letters of a cause. */
-export const CauseText = ({ cause }: Pick<CauseProps, 'cause'>) => (
-  <Failures failures={commonFailures(cause)} isUnreadable={cause.isUnreadable} />
-)
 
 /** Maximum number of failed handlers that a cause names. */
 const shownFailures = 3
@@ -114,7 +160,8 @@ function typesOf({ rows }: Cause): string {
 }
 
 /** Replays or discards all dead letters of a cause, also those beyond the newest that were counted. */
-function CauseActions({ page, cause: { id, rows }, isCounted }: CauseProps & { readonly isCounted: boolean }) {
+function CauseActions({ page, cause, isCounted }: CauseProps & { readonly isCounted: boolean }) {
+  const { id, rows } = cause
   const until = String(rows[0]?.diedAt.getTime())
   const many = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
   const all = isCounted ? many : 'all'
@@ -126,6 +173,20 @@ function CauseActions({ page, cause: { id, rows }, isCounted }: CauseProps & { r
       <button type="submit" class="secondary" formaction={page.at('discard')}>
         {words.discard.button} {all}…
       </button>
+      <PauseButton page={page} cause={cause} />
     </PostForm>
+  )
+}
+
+/** Pauses the handler that failed, so that nothing else dies until it is fixed. */
+function PauseButton({ page, cause: { rows, isUnreadable } }: CauseProps) {
+  const { handler = 'none' } = rows[0]?.failures[0] ?? {}
+  // A longer name would make a page of ten causes heavy.
+  const isOffered = page.subject.inbox.pauses !== undefined && !isUnreadable && handler !== 'none'
+  if (!isOffered || cut(handler, 60) !== handler) return null
+  return (
+    <button type="submit" class="secondary" formaction={page.at('pause')} name="handler" value={handler}>
+      Pause {handler}
+    </button>
   )
 }

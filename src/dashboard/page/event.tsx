@@ -83,7 +83,16 @@ interface SummaryProps extends StoryProps {
 }
 
 function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overdue, waitsFor }: SummaryProps) {
-  const { state = 'dead', mediaId, event, dueAt, startedAt, process, endedAt = deadLetter?.diedAt } = record ?? {}
+  const {
+    state = 'dead',
+    mediaId,
+    event,
+    dueAt,
+    startedAt,
+    process,
+    handler,
+    endedAt = deadLetter?.diedAt,
+  } = record ?? {}
   const receivedAt = record?.receivedAt ?? deadLetter?.receivedAt
   const trace = traceIdOf(record?.trace ?? deadLetter?.trace)
   const title = event && page.subject.redaction.title(event)
@@ -140,6 +149,11 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
         {startedAt && (
           <Fact name="Running since">
             <Moment at={startedAt} now={page.now} />
+          </Fact>
+        )}
+        {handler !== undefined && (
+          <Fact name="Handler">
+            <Foreign text={handler} />
           </Fact>
         )}
         {process !== undefined && (

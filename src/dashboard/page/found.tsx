@@ -3,7 +3,7 @@ import { Pager, pageAt } from '../../page/pager.tsx'
 import { type Cause, type CauseReport, type DeadRow, groupedLimit } from '../reading/causes.ts'
 import { type DeadFilter, rowsFound } from '../reading/dead-filter.ts'
 import { rowOfDead } from './as-row.ts'
-import { CauseText } from './cause.tsx'
+import { CauseFacts, Example } from './cause.tsx'
 import { amount, cut } from './elements.tsx'
 import { LastOperations } from './operations.tsx'
 import type { PageState } from './page-state.ts'
@@ -34,9 +34,10 @@ export function Found({ page, report, filter, cause }: FoundProps) {
   return (
     <>
       {cause && (
-        <div class="card">
-          <CauseText cause={cause} />
-        </div>
+        <>
+          <CauseFacts page={page} cause={cause} />
+          <Example page={page} cause={cause} />
+        </>
       )}
       {cause && <LastOperations page={page} cause={cause.id} />}
       <Filter page={page} report={report} filter={filter} />
@@ -59,7 +60,13 @@ export function Found({ page, report, filter, cause }: FoundProps) {
             some={<SomeButtons page={page} />}
             all={<AllButtons page={page} report={report} rows={rows} />}
           >
-            <Rows page={page} rows={shown.map((row) => rowOfDead(row))} timeName="Died" selectable={['dead']} />
+            <Rows
+              page={page}
+              rows={shown.map((row) => rowOfDead(row))}
+              timeName="Died"
+              selectable={['dead']}
+              without={cause && 'message'}
+            />
           </SelectionForm>
         </>
       )}

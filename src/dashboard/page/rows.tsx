@@ -22,6 +22,8 @@ export interface Row {
   readonly dueAt?: Date | undefined
   readonly startedAt?: Date | undefined
   readonly process?: string | undefined
+  /** The handler that runs. */
+  readonly handler?: string | undefined
   readonly overdue?: Overdue | undefined
   /** The paused handlers that it waits for. */
   readonly waitsFor?: string | undefined
@@ -35,7 +37,7 @@ interface RowsProps {
   /** The states of the events that can be selected. */
   readonly selectable?: readonly EventState[]
   /** A column that would repeat what the page is about. */
-  readonly without?: 'media' | 'message'
+  readonly without?: 'media' | 'message' | undefined
   /** Open expectations, shown as rows of their own at the end. */
   readonly open?: readonly OpenExpectation[]
 }
@@ -98,7 +100,22 @@ export function Rows({ page, rows, timeName, selectable: states = [], without, o
 const longestLinked = 100
 
 function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<RowsProps, 'without'>) {
-  const { key, state, type, mediaId, title, attempts, at, message, dueAt, startedAt, process, overdue, waitsFor } = row
+  const {
+    key,
+    state,
+    type,
+    mediaId,
+    title,
+    attempts,
+    at,
+    message,
+    dueAt,
+    startedAt,
+    process,
+    handler,
+    overdue,
+    waitsFor,
+  } = row
   return (
     <>
       <td>
@@ -119,32 +136,35 @@ function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<Rows
           )}
         </td>
       )}
-      <td class="message">
-        {message !== undefined && <Foreign text={message} longest={120} />}
-        {overdue && <OverdueFacts page={page} overdue={overdue} />}
-        {waitsFor !== undefined && (
-          <span class="quiet">
-            waits for <Foreign text={waitsFor} longest={60} /> (paused)
-          </span>
-        )}
-        {dueAt !== undefined && waitsFor === undefined && (
-          <span class="quiet">
-            {' '}
-            Next attempt <Ago at={dueAt} now={page.now} />
-          </span>
-        )}
-        {(startedAt ?? process) !== undefined && (
-          <span class="quiet">
-            {' '}
-            Running {startedAt !== undefined && `for ${age(page.now.getTime() - startedAt.getTime())} `}
-            {process !== undefined && (
-              <>
-                in <Foreign text={process} longest={60} />
-              </>
-            )}
-          </span>
-        )}
-      </td>
+      {without !== 'message' && (
+        <td class="message">
+          {message !== undefined && <Foreign text={message} longest={120} />}
+          {overdue && <OverdueFacts page={page} overdue={overdue} />}
+          {waitsFor !== undefined && (
+            <span class="quiet">
+              waits for <Foreign text={waitsFor} longest={60} /> (paused)
+            </span>
+          )}
+          {dueAt !== undefined && waitsFor === undefined && (
+            <span class="quiet">
+              {' '}
+              Next attempt <Ago at={dueAt} now={page.now} />
+            </span>
+          )}
+          {(startedAt ?? process) !== undefined && (
+            <span class="quiet">
+              {' '}
+              Running {handler !== undefined && <Foreign text={`${handler} `} longest={60} />}
+              {startedAt !== undefined && `for ${age(page.now.getTime() - startedAt.getTime())} `}
+              {process !== undefined && (
+                <>
+                  in <Foreign text={process} longest={60} />
+                </>
+              )}
+            </span>
+          )}
+        </td>
+      )}
       <td class="number data minor" data-name="attempts">
         {attempts}
       </td>

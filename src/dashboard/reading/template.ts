@@ -37,12 +37,30 @@ function withoutQuoted(text: string): string {
   return result + text.slice(rest)
 }
 
-/** Replaces what differs from event to event by `#`: numbers, ids and quoted parts. */
+/** What stands before an HTTP status, and before a code of an error or a process: `answered 404`, `(503)`, `code P2002`. */
+const beforeStatus =
+  /(?:\b(?:status|answered|responded|replied|returned|got|http(?:\/[\d.]+)?)[^\w#]{1,3}(?:code|with|status|http)?[^\w#]{0,3}|\berror |\()$/i
+const beforeCode = /\b(?:code|sqlstate|errno)[^\w#]{1,3}[a-z]?$/i
+const reason =
+  /^ (?:Bad|Unauthorized|Forbidden|Not|Method|Request|Conflict|Gone|Too|Internal|Service|Gateway|Unprocessable|Payload) ?/
+
+/** Returns true for a number that tells what went wrong, and not to what. */
+function isCode(digits: string, before: string, after: string): boolean {
+  if (beforeCode.test(before)) return /^\d{1,5}$/.test(digits)
+  if (!/^[45]\d\d$/.test(digits) || /^[\w-]/.test(after)) return false
+  return reason.test(after) || (beforeStatus.test(before) && (!before.endsWith('(') || after.startsWith(')')))
+}
+
+/** Replaces what differs from event to event by `#`: numbers, ids and quoted parts. Statuses and codes of errors stay. */
 export function templateOf(message: string): string {
   return withoutQuoted(message.slice(0, 2 * longestMessage))
     .replace(/\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi, '#')
     .replace(/\b(?=\w*\d)[\w-]{12,}\b/g, '#')
-    .replace(/\b0x[\da-f]+\b|\d+(?:[.,:]\d+)*/gi, '#')
+    .replace(/\b0x[\da-f]+\b|\d+(?:[.,:]\d+)*/gi, (digits, at: number, text: string) =>
+      isCode(digits, text.slice(Math.max(0, at - 30), at), text.slice(at + digits.length, at + digits.length + 20))
+        ? digits
+        : '#',
+    )
     .replace(/\s+/g, ' ')
     .trim()
     .slice(0, longestMessage)

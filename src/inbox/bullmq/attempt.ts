@@ -12,7 +12,7 @@ import {
   releaseForMs,
 } from '../engine/owed-handlers.ts'
 import { maxCrashes } from '../engine/settling.ts'
-import { reviveAccepted, withFailure } from '../engine/stored.ts'
+import { reviveAccepted, withFailure, withoutStack } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
 import { applyEffects } from './expectations.ts'
@@ -176,7 +176,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
 
   async #deadLetter(completed: readonly string[], failures: readonly HandlerFailure[]): Promise<never> {
     const { stalledCounter: stalls } = this.job
-    await this.#insist(() => this.#recordFailed(completed, failures, { failures, stalls }))
+    await this.#insist(() => this.#recordFailed(completed, failures, { failures: failures.map(withoutStack), stalls }))
     return end(failures)
   }
 

@@ -122,6 +122,12 @@ export class Job implements LaneJob {
     return state === 'claiming' ? 'waiting' : state
   }
 
+  /** The handler that runs, and since when its attempt does. */
+  get running(): Pick<EventRecord, 'startedAt' | 'handler'> {
+    const handler = this.attempt?.run?.handler
+    return { startedAt: new Date(this.since), ...(handler !== undefined && { handler }) }
+  }
+
   /** Shows it as an event of the inbox. */
   record(): EventRecord {
     const { key, type, mediaId } = this.accepted.event
@@ -136,7 +142,8 @@ export class Job implements LaneJob {
       attempts: state === 'running' ? this.number : this.number - 1,
       completed: this.completed,
       failedAttempts,
-      ...(state !== 'waiting' && { [state === 'running' ? 'startedAt' : 'dueAt']: new Date(this.since) }),
+      ...(state === 'running' && this.running),
+      ...(state === 'retrying' && { dueAt: new Date(this.since) }),
     }
   }
 

@@ -69,7 +69,15 @@ export const withFailure = (
   earlier: readonly FailedAttempt[],
   number: number,
   failures: readonly HandlerFailure[],
-): readonly FailedAttempt[] => [...earlier, { number, failures, failedAt: new Date() }].slice(-maxFailedAttempts)
+): readonly FailedAttempt[] =>
+  [...withoutStacks(earlier), { number, failures, failedAt: new Date() }].slice(-maxFailedAttempts)
+
+/** Leaves out the stacks: an event keeps those of its newest failed attempt only. */
+export const withoutStacks = (attempts: readonly FailedAttempt[]): readonly FailedAttempt[] =>
+  attempts.map((attempt) => ({ ...attempt, failures: attempt.failures.map(withoutStack) }))
+
+/** Leaves out the stack, which is kept once. */
+export const withoutStack = ({ stack: _, ...failure }: HandlerFailure): HandlerFailure => failure
 
 /** Revives failed attempts from JSON. */
 export const reviveFailedAttempts = (attempts: readonly FailedAttempt[] = []): readonly FailedAttempt[] =>

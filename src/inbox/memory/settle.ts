@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Claims } from '../../idempotency/store.ts'
 import type { EarlierAttempts, Job, JobAttempt } from '../engine/job.ts'
 import type { DeadResult, Settling } from '../engine/settling.ts'
+import { withoutStack } from '../engine/stored.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
 /** The number of failed events of `handleNow` that are remembered. */
@@ -35,7 +36,8 @@ export class MemorySettling implements Settling {
   deadLetter(job: Job, { completed, failures }: DeadResult, recorded: () => void): void {
     const { key, accepted, number: attempts } = job
     const failedAttempts = job.failedWith(failures)
-    this.#deadLetters.add({ ...accepted, key, attempts, completed, failures, failedAttempts, diedAt: new Date() })
+    const last = { failures: failures.map(withoutStack), failedAttempts, diedAt: new Date() }
+    this.#deadLetters.add({ ...accepted, key, attempts, completed, ...last })
     this.#claims.complete(key, recorded)
   }
 

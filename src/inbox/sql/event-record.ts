@@ -57,6 +57,8 @@ interface Claimed {
   readonly startedAt: number | null
 }
 
+type OwnRun = Pick<EventRecord, 'startedAt' | 'handler'>
+
 /**
  * What a process knows of the events it holds. Asked before the database: an event that starts in between is shown as waiting,
  * and each event is counted once.
@@ -65,7 +67,7 @@ export interface OwnClaims {
   readonly owner: string | undefined
   readonly process: string | undefined
   /** Starts of its running attempts by event id. The other held events wait for a slot, or behind one of their media item. */
-  readonly started: ReadonlyMap<EventId, Date>
+  readonly started: ReadonlyMap<EventId, OwnRun>
 }
 
 /** @param own the claims of this process before the row was read */
@@ -76,7 +78,7 @@ export function toRecord({ source, id, record }: EventRow, own: OwnClaims): Even
 }
 
 /** @param ownStart the start of its attempt, if this process makes it. Other processes publish theirs after some seconds */
-function unfinished(row: UnfinishedRow, own: OwnClaims, ownStart: Date | undefined): EventRecord {
+function unfinished(row: UnfinishedRow, own: OwnClaims, ownStart: OwnRun | undefined): EventRecord {
   const { event, attempts, completed, dueAt, trace, awaits = null, owed = null, claimed = null } = row
   const hasStarted = ownStart !== undefined || (claimed !== null && claimed.owner !== own.owner)
   const { key, type, mediaId } = event
@@ -101,9 +103,9 @@ function unfinished(row: UnfinishedRow, own: OwnClaims, ownStart: Date | undefin
 function runOf(
   claimed: Claimed | null,
   own: OwnClaims,
-  ownStart: Date | undefined,
-): Pick<EventRecord, 'startedAt' | 'process'> {
-  const start = ownStart?.getTime() ?? claimed?.startedAt
+  ownStart: OwnRun | undefined,
+): Pick<EventRecord, 'startedAt' | 'process' | 'handler'> {
+  const start = ownStart?.startedAt?.getTime() ?? claimed?.startedAt
   const process = claimed?.process ?? (ownStart && own.process)
-  return { ...(start != null && { startedAt: new Date(start) }), ...(process != null && { process }) }
+  return { ...ownStart, ...(start != null && { startedAt: new Date(start) }), ...(process != null && { process }) }
 }

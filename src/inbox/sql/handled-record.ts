@@ -1,5 +1,5 @@
 import type { Job } from '../engine/job.ts'
-import { awaitedBy, reviveFailedAttempts } from '../engine/stored.ts'
+import { awaitedBy, reviveFailedAttempts, withoutStacks } from '../engine/stored.ts'
 import type { EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
 
 // An array, since the names of the fields would need as much space as their values, for every event of a day.
@@ -38,7 +38,7 @@ export function writeHandled(
   const all = JSON.stringify(completed.length === 0 ? handlers : [...new Set([...completed, ...handlers])])
   const { awaited } = awaitedBy(accepted.event)
   const last = awaited === undefined ? trace && [trace] : [trace ?? null, awaited]
-  const rest = last !== undefined || failedAttempts.length > 0 ? [failedAttempts, ...(last ?? [])] : []
+  const rest = last !== undefined || failedAttempts.length > 0 ? [withoutStacks(failedAttempts), ...(last ?? [])] : []
   const restJson = rest.map((each) => `,${JSON.stringify(each)}`).join('')
   // `start` is the JSON of the type and the media item. Separate texts are written faster than an array of them.
   return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${restJson}]`

@@ -7,9 +7,9 @@ const maxPublished = 100
 
 /** The events this process holds, and what it tells others about them. */
 export class SqlJobs extends Jobs<SqlJob> {
-  /** Starts of the running attempts by event id. */
-  started(): ReadonlyMap<EventId, Date> {
-    return new Map(this.#running().map(({ id, since }) => [id, new Date(since)]))
+  /** Running attempts by event id. */
+  started(): ReadonlyMap<EventId, SqlJob['running']> {
+    return new Map(this.#running().map((job) => [job.id, job.running]))
   }
 
   /** Starts (ms since the epoch) of the attempts that have been running for longer than `ms`, if there are any. */

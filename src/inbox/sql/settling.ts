@@ -3,6 +3,7 @@ import { sleep } from '../../internal/timers.ts'
 import type { JobAttempt } from '../engine/job.ts'
 import { hasEnded, isRelease, type OwedHandlers } from '../engine/owed-handlers.ts'
 import { cutOff, type DeadResult, maxCrashes, type RetryResult, type Settling } from '../engine/settling.ts'
+import { withoutStack } from '../engine/stored.ts'
 import type { InboxHost } from '../inbox.ts'
 import { writeLetter } from './dead-letter-row.ts'
 import type { SqlJob } from './job.ts'
@@ -64,7 +65,8 @@ export class SqlSettling implements Settling<SqlJob> {
   deadLetter(job: SqlJob, { completed, failures }: DeadResult, recorded: () => void): void {
     const { key, accepted, number: attempts } = job
     const failedAttempts = job.failedWith(failures)
-    const letter = writeLetter({ ...accepted, key, attempts, completed, failures, failedAttempts, diedAt: new Date() })
+    const last = { failures: failures.map(withoutStack), failedAttempts, diedAt: new Date() }
+    const letter = writeLetter({ ...accepted, key, attempts, completed, ...last })
     void this.#insist({ kind: 'dead', job, completed, letter }, recorded)
   }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createDashboard } from '../../../src/dashboard/dashboard.ts'
+import { dashboard } from '../../../src/dashboard/index.ts'
 import type { DeadLetter, ReadableInbox } from '../../../src/inbox/reading.ts'
 import { describeInBrowser, openPage } from '../../support/browser.ts'
 import { serve } from '../../support/serve.ts'
@@ -39,6 +40,19 @@ function pageOf(dead: readonly DeadLetter[]) {
 }
 
 const read = async (dead: readonly DeadLetter[]) => (await pageOf(dead).fetch(new Request('http://localhost/'))).text()
+
+test('a page of one cause has what its card has, and the calls of its newest example instead of one text 25 times', async () => {
+  const { receiver } = await failing(30)
+  const page = dashboard(receiver, { authorize: () => true })
+  const at = async (place: string) => (await page.fetch(new Request(`http://localhost${place}`))).text()
+  const [, place = ''] = /href="(\/dead-letters\?cause=\w+)"/.exec(await at('/')) ?? []
+  const html = await at(place)
+  expect(html).toMatch(/first <time[^>]*>\d+ s ago.*last <time.*in the last hour.*in the hour before/s)
+  expect(html.match(/knows no media/g)).toHaveLength(2)
+  const [, stack = ''] = /<pre dir="ltr">(.*?)<\/pre>/s.exec(html) ?? []
+  expect(stack).toMatch(/^Error: the catalogue knows no media &quot;media-30&quot;\nat .*failing-receiver\.ts:\d+:\d+/)
+  expect(stack).not.toMatch(/src\/(handlers|receiver|inbox)|node:|node_modules/)
+})
 
 describeInBrowser('a cause', () => {
   test('keeps the time of its first failure when a replay fails', async () => {

@@ -71,7 +71,7 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     for (const key of ['first', 'second']) await accept(receiver, 'media', key)
     const [first] = await postgres.query<{ id: string }>('SELECT id FROM $schema.event ORDER BY id')
     const owner = randomUUID()
-    const started = new Map([[first?.id ?? '', new Date()]])
+    const started = new Map([[first?.id ?? '', { startedAt: new Date() }]])
     const claimedBy = (by: string, where: string) =>
       postgres.query(`INSERT INTO $schema.claim (owner, events, releases)
         SELECT '${by}', array_agg(id), array_agg(releases) FROM $schema.event WHERE id ${where} ${first?.id}`)

@@ -85,7 +85,13 @@ function overdueFacts({ event }: EventRecord, { rule, begunBy, awaited, came, ou
 const factsText = (facts: Readonly<Record<string, string>>): string => table(Object.entries(facts))
 
 const attemptText = ({ number, failures, failedAt }: FailedAttempt): string =>
-  [`  ${number}  ${time(failedAt)}`, ...errorLines(failures).map((line) => `   ${line}`)].join('\n')
+  [
+    `  ${number}  ${time(failedAt)}`,
+    ...failures.flatMap((failure) => [
+      ...errorLines([failure]).map((line) => `   ${line}`),
+      ...(failure.stack?.split('\n') ?? []).map((line) => `       ${plain(line)}`),
+    ]),
+  ].join('\n')
 
 /** Names the trace by its id if it has one that tools for traces know. */
 function traceFacts(trace: TraceCarrier): Readonly<Record<string, string>> {
