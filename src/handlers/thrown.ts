@@ -1,5 +1,5 @@
 import { recogniseAnyCopy, WebhookError } from '../errors.ts'
-import { parseDuration } from '../internal/duration.ts'
+import { durationText, parseDuration } from '../internal/duration.ts'
 import { pauseKey } from './attempt-failures.ts'
 
 // What a handler can throw to say what happens next.
@@ -44,7 +44,7 @@ export class RetryAfter extends Error {
   constructor(delay: number | string | Date, options?: ErrorOptions) {
     const delayMs = toMs(delay)
     const { message: why } = (options?.cause ?? {}) as Partial<Error>
-    super(`the handler asked for a pause of ${delayMs} ms${why ? `: ${why}` : ''}`, options)
+    super(`the handler asked for a pause of ${durationText(delayMs)}${why ? `: ${why}` : ''}`, options)
     this.delayMs = delayMs
   }
 }

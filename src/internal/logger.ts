@@ -1,4 +1,5 @@
 import { guarded } from './guarded.ts'
+import { withoutOwnFrames } from './stack.ts'
 
 /** The levels of log lines, from the least to the most urgent. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
@@ -43,7 +44,16 @@ function consoleLine({ err, ...details }: { readonly err?: unknown }, message: s
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
     encodeURI,
   )
-  return err === undefined ? [line] : [line, err]
+  return err === undefined ? [line] : [line, shortened(err)]
+}
+
+/** Copies an error with a shorter stack: of each failure of a handler, most lines are the same calls of this package. */
+function shortened(err: unknown): unknown {
+  if (!(err instanceof Error) || typeof err.stack !== 'string') return err
+  const copy = new Error(err.message)
+  const stack = { value: withoutOwnFrames(err.stack), configurable: true, writable: true }
+  Object.defineProperties(copy, { ...Object.getOwnPropertyDescriptors(err), stack })
+  return Object.setPrototypeOf(copy, Object.getPrototypeOf(err))
 }
 
 const eachLevel = (write: (level: LogLevel) => LogMethod) => ({

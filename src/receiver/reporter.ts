@@ -3,6 +3,7 @@ import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { type AttemptReport, type EndedRun, hasFailed, type RunReport, type RunReporter } from '../handlers/reports.ts'
 import type { AcceptedEvent, ActivityObserver } from '../inbox/inbox.ts'
 import { captureContext } from '../internal/async-context.ts'
+import { durationText } from '../internal/duration.ts'
 import { guarded } from '../internal/guarded.ts'
 import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
@@ -144,6 +145,9 @@ function attemptReport(
   return { outcome, key, type, mediaId, attempt, sinceReceivedMs: Math.max(0, Date.now() - receivedAt.getTime()) }
 }
 
+/** The time since then (ms), to the microsecond. */
+const msSince = (startedAt: number): number => Math.round((performance.now() - startedAt) * 1_000) / 1_000
+
 function runReport(
   outcome: RunReport['outcome'],
   { event, handler, startedAt, context }: EndedRun,
@@ -151,7 +155,7 @@ function runReport(
   retryInMs: number | undefined,
 ): RunReport {
   const { key, type, mediaId } = event
-  const durationMs = performance.now() - startedAt
+  const durationMs = msSince(startedAt)
   const report = { outcome, handler, key, type, mediaId, attempt: context.attempt, durationMs }
   if (outcome === 'handled' && error === undefined) return report
   return retryInMs === undefined ? { ...report, error } : { ...report, retryInMs, error }
@@ -161,7 +165,7 @@ function runLine({ outcome, handler, attempt, retryInMs = 0, error }: RunReport)
   const end =
     outcome !== 'handled' ? 'failed' : error === undefined ? 'handled an event' : 'failed after its transaction'
   const what = `handler ${handler} ${end} in attempt ${attempt}`
-  if (outcome === 'retried') return `${what} and will run again in ${Math.round(retryInMs)} ms`
+  if (outcome === 'retried') return `${what} and will run again in ${durationText(Math.round(retryInMs))}`
   return outcome === 'dead-lettered' ? `${what}, its last: the event becomes a dead letter` : what
 }
 
@@ -172,7 +176,7 @@ function deliveryReport(
   error: Error | undefined,
 ): DeliveryReport {
   const named = event && { key: event.key, type: event.type, mediaId: event.mediaId }
-  const report = { outcome, status, durationMs: performance.now() - startedAt, ...named }
+  const report = { outcome, status, durationMs: msSince(startedAt), ...named }
   if (error === undefined) return report
   const { cause } = error
   const reason = reasonOf(error)

@@ -20,6 +20,11 @@ async function withToken() {
   return { ...own, url, token, cookie: `media-webhooks4020=${token}` }
 }
 
+test('the token is printed when the server starts', () => {
+  const { printed } = ownPage()
+  expect(printed()).toMatch(/^The dashboard opens .*\?token=[\da-f-]{36}$/)
+})
+
 test('a request without the token is told where its URL is, and the URL is printed once', async () => {
   const { get, printed } = ownPage()
   for (const url of ['http://localhost:4020/inbox', 'http://127.0.0.1:4020/inbox/events?token=guess']) {
@@ -27,7 +32,7 @@ test('a request without the token is told where its URL is, and the URL is print
     expect([rejected.status, rejected.headers.getSetCookie()]).toEqual([403, []])
     expect(await rejected.text()).toContain('the URL that its server has printed')
   }
-  expect(printed()).toMatch(/^.* http:\/\/localhost:4020\/inbox\?token=[\da-f-]{36}$/)
+  expect(printed()).toMatch(/^.* URL: \?token=([\da-f-]{36})\n.* http:\/\/localhost:4020\/inbox\?token=\1$/)
 })
 
 test('the URL with the token sets a cookie that no script reads and no other site sends, and leads to the URL without it', async () => {

@@ -88,7 +88,7 @@ describe('a RetryAfter', () => {
     const error = new RetryAfter('90 s', { cause })
     expect(error).toBeInstanceOf(Error)
     expect([error.name, error.delayMs, error.cause]).toEqual(['RetryAfter', 90_000, cause])
-    expect(error.message).toBe('the handler asked for a pause of 90000 ms: 429 Too Many Requests')
+    expect(error.message).toBe('the handler asked for a pause of 90 s: 429 Too Many Requests')
     expect(new RetryAfter(0.5).delayMs).toBe(1)
     expect(new RetryAfter('24 d').delayMs).toBe(24 * 86_400_000)
     expect(new RetryAfter(0)).not.toHaveProperty('cause')

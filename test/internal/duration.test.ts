@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseDuration } from '../../src/internal/duration.ts'
+import { durationText, parseDuration } from '../../src/internal/duration.ts'
 
 test.each([
   ['250 ms', 250],
@@ -20,3 +20,15 @@ test.each(['', '90', 's', '90 sec', '-1 s', '1,5 h', '1 h 30 min', ' 1 s', '1 s\
     expect(parseDuration(text)).toBeNaN()
   },
 )
+
+test.each([
+  [0, '0 ms'],
+  [25, '25 ms'],
+  [1_500, '1500 ms'],
+  [90_000, '90 s'],
+  [2_400_000, '40 min'],
+  [9_000_000, '2.5 h'],
+  [172_800_000, '2 d'],
+])('%d ms is written %j', (ms, text) => {
+  expect(durationText(ms)).toBe(text)
+})

@@ -3,8 +3,8 @@ import type { DashboardOptions } from '../options.ts'
 import { headed, plain } from './respond.ts'
 
 /**
- * Makes an `authorize` for work on your own machine: a random token decides, as in notebooks. The first request without
- * it prints the URL that has it on standard output. A browser that opens that URL gets a cookie for its session.
+ * Makes an `authorize` for work on your own machine: a random token decides, as in notebooks. It is printed on standard
+ * output at once, and the first request without it prints the whole URL. A browser that opens that URL gets a cookie for its session.
  * The host has to be localhost, 127.0.0.1 or [::1].
  *
  * ```ts
@@ -13,6 +13,8 @@ import { headed, plain } from './respond.ts'
  */
 export function localOnly(): DashboardOptions['authorize'] {
   const token = crypto.randomUUID()
+  // The address of the server is not known before its first request.
+  console.log(`The dashboard opens if you add this to its URL: ?token=${token}`)
   let isPrinted = false
   return tokenRule(token, (url) => {
     if (!isPrinted) console.log(`The dashboard opens with its token: ${url}`)

@@ -28,6 +28,8 @@ async function poll() {
 /** Keeps a list as it is while the reader uses it: a row that moves is a click on another event. */
 function hold(isUpdate) {
   let isHeld = false
+  // Another period has other bars.
+  if (!isUpdate) for (const output of document.querySelectorAll('.chart output')) output.textContent = ''
   for (const list of document.querySelectorAll('.list')) {
     const isTicked = list.querySelector('input:checked') !== null
     const isUsed = list.querySelector('table:is(:hover, :focus-within)') !== null

@@ -1,8 +1,10 @@
 import { Field } from '../../page/fields.tsx'
 import { addressOf, placeIn } from '../acting/place.ts'
 import { counted } from '../acting/result.ts'
-import { keysOf, readSelection } from '../acting/selection.ts'
+import { keysOf, readSelection, type Selection } from '../acting/selection.ts'
 import { visible } from '../reading/bytes.ts'
+import { commonFailures } from '../reading/causes.ts'
+import { Failures } from './cause.tsx'
 import { cut, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
@@ -13,6 +15,7 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
   const what = keys.length === 1 ? 'this dead letter' : counted(keys.length, 'dead letter')
   const hidden = Object.fromEntries([...form].filter(([name]) => name !== 'key'))
   const back = addressOf(page, placeIn(form))
+  const cause = await causeIn(page, selection)
   if (keys.length === 0)
     return {
       title: 'Nothing was selected',
@@ -28,6 +31,7 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
     still: true,
     body: (
       <div class="card spaced">
+        {cause && <Failures failures={commonFailures(cause)} isUnreadable={cause.isUnreadable} />}
         <p>The events are deleted permanently and will never be handled. This cannot be undone.</p>
         <PostForm page={page} action="discard" hidden={{ ...hidden, confirmed: 'yes' }}>
           {selection.scope === 'keys' && keys.map((key) => <input type="hidden" name="key" value={key} />)}
@@ -40,6 +44,13 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
       </div>
     ),
   }
+}
+
+/** The cause of all that was selected, if the filter names one. */
+async function causeIn({ subject: { inbox, causes } }: PageState, selection: Selection) {
+  const id = selection.scope === 'found' ? selection.filter.cause : undefined
+  if (id === undefined) return undefined
+  return (await causes.read((await inbox.stats()).deadLetters)).causes.find((each) => each.id === id)
 }
 
 /** Asks before a handler is paused whose name may be mistyped: its pause would stop nothing. */

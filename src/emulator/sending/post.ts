@@ -43,7 +43,7 @@ export async function post(request: SentRequest, options: PostOptions): Promise<
   return {
     request: fault === undefined ? request : { ...request, body: sent.toString() },
     startedAt,
-    durationMs: performance.now() - startedAtMs,
+    durationMs: Math.round((performance.now() - startedAtMs) * 1_000) / 1_000,
     ...result,
   }
 }

@@ -43,6 +43,27 @@ describeInBrowser('a chart', () => {
     expect(await chart.locator('output').textContent()).toMatch(/^\d\d:\d\d: 100$/)
   })
 
+  test('stays where it is under the pointer, like its neighbours, and another period forgets the bar', async () => {
+    const durations = Array.from({ length: 20 }, (_, index) => 1_000 * index)
+    const page = await openPage({ url: await serve(pageOf([3, 100, 25], durations).node) })
+    const places = () =>
+      page.locator('.chart').evaluateAll((all) =>
+        all.map((each) => {
+          const { x, y, width, height } = each.getBoundingClientRect()
+          return [x, y + Number(Reflect.get(globalThis, 'scrollY')), width, height]
+        }),
+      )
+    const before = await places()
+    for (const drawing of await page.locator('.chart svg').all()) {
+      await drawing.hover({ position: { x: 5, y: 20 } })
+      expect(await places()).toEqual(before)
+    }
+    expect((await page.locator('.chart output').allTextContents()).every((text) => text !== '')).toBe(true)
+    await page.getByRole('link', { name: 'Last day' }).click()
+    await page.getByRole('link', { name: 'The numbers of the last day' }).waitFor()
+    expect((await page.locator('.chart output').allTextContents()).join('')).toBe('')
+  })
+
   test('shows one bar after another by the arrow keys', async () => {
     const chart = await openCharts([3, 100, 25])
     await chart.focus()

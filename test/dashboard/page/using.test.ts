@@ -184,6 +184,33 @@ describeInBrowser('a list', () => {
   })
 })
 
+describeInBrowser('a list under the pointer', () => {
+  test('stays where it is while the page says that it is paused', async () => {
+    const { receiver } = await failing(3)
+    const page = await openInbox(receiver)
+    await page.goto(`${page.url()}/dead-letters?text=media`)
+    const row = page.locator('tbody tr').first()
+    const before = await row.boundingBox()
+    await row.hover()
+    await page.getByText('The list is paused while you read it.').waitFor()
+    expect(await row.boundingBox()).toEqual(before)
+  })
+
+  test('has states that stand beside the first line of an id that wraps', async () => {
+    const receiver = receiverWith()
+    receiver.on('encoding.finished', () => new Promise(() => {}), { name: 'slow' })
+    await send(receiver, `${'long-'.repeat(30)}id`, { title: 'A title of some words' })
+    const page = await openInbox(receiver, { viewport: { width: 800, height: 740 } })
+    await page.goto(`${page.url()}/events`)
+    const tops = await page
+      .locator('tbody tr')
+      .first()
+      .locator('.state, .title a')
+      .evaluateAll((all) => all.map((each) => Math.round(each.getClientRects()[0]?.top ?? 0)))
+    expect(Math.abs((tops[0] ?? 0) - (tops[1] ?? 99))).toBeLessThan(6)
+  })
+})
+
 describeInBrowser('the actions of a list', () => {
   test.each([true, false])(
     'stay in view, and are about all of it or what is selected (with a script: %s)',

@@ -39,7 +39,7 @@ export async function probe(target: Probe, aborted: AbortSignal): Promise<Reply>
     if (/wrong version number|packet length too long/.test(error.message)) return { problem: noTls }
     return { problem: `no answer: ${error.code ?? error.message}` }
   })
-  return { durationMs: performance.now() - startedAt, ...result }
+  return { durationMs: Math.round((performance.now() - startedAt) * 1_000) / 1_000, ...result }
 }
 
 // Not fetch: it blocks some ports, and its errors say less.
