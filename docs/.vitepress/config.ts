@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { defineConfig } from 'vitepress'
+import { cp, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { defineConfig, type SiteConfig } from 'vitepress'
 import { entries } from './entries.ts'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -25,6 +27,11 @@ const guides = [
       page('Exactly once', '/exactly-once'),
       page('Duplicates and event keys', '/duplicates'),
       page('Events that never come', '/expect'),
+    ],
+  },
+  {
+    text: 'Serverless',
+    items: [
       page('Platforms', '/platforms'),
       page('Queues', '/queues'),
       page('AWS Lambda', '/aws-lambda'),
@@ -61,10 +68,6 @@ const guides = [
     ],
   },
   {
-    text: 'Inside',
-    items: [page('Architecture', '/architecture'), page('Contributing', '/contributing')],
-  },
-  {
     text: 'API reference',
     collapsed: true,
     items: entries.map(([name]) => page(name, `/api/${name}`)),
@@ -80,15 +83,38 @@ function boostDocument(id: string, term: string, stored?: Record<string, unknown
   return `${stored?.['title']}`.replace(/\W/g, '').toLowerCase() === term ? 0.45 : 0.15
 }
 
+/** Splits a text into words, as the search does by default. `Next.js` is also the word `nextjs`. */
+function tokenize(text: string): string[] {
+  const joined = text.match(/\w+\.js\b/g) ?? []
+  return [...text.split(/[\n\r\p{Z}\p{P}]+/u), ...joined.map((word) => word.replace('.', ''))]
+}
+
+/** Writes the Markdown of each page beside its HTML, and `llms.txt` with the list of guides. */
+async function writeMarkdown({ pages, srcDir, outDir, site }: SiteConfig): Promise<void> {
+  for (const path of pages) await cp(join(srcDir, path), join(outDir, path))
+  const lists = guides.map(({ text, items }) => {
+    const links = items.map(({ text, link }) => `- [${text}](.${link}.md)`)
+    return `## ${text}\n\n${links.join('\n')}\n`
+  })
+  await writeFile(join(outDir, 'llms.txt'), `# ${site.title}\n\n> ${site.description}\n\n${lists.join('\n')}`)
+}
+
 export default defineConfig({
   title: 'media-webhooks',
   description: 'Receives the webhooks of a media service inside your own server',
+  buildEnd: writeMarkdown,
   head: [['link', { rel: 'icon', href: 'data:,' }]],
   // Mermaid is larger, and is loaded where a page has a diagram.
   vite: { build: { chunkSizeWarningLimit: 1_000 } },
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     config(md) {
+      // A long path or name may break in a narrow column of a table.
+      const renderCode = md.renderer.rules.code_inline
+      md.renderer.rules.code_inline = (tokens, index, ...rest) => {
+        const code = renderCode?.(tokens, index, ...rest) ?? ''
+        return (tokens[index]?.content.length ?? 0) > 20 ? code.replace(/(\w[/._])(?=\w)/g, '$1<wbr>') : code
+      }
       const renderFence = md.renderer.rules.fence
       md.renderer.rules.fence = (tokens, index, ...rest) => {
         const { info = '', content = '' } = tokens[index] ?? {}
@@ -98,16 +124,11 @@ export default defineConfig({
     },
   },
   themeConfig: {
-    nav: [
-      page('Guide', '/getting-started'),
-      page('API', '/api/media-webhooks'),
-      page('Architecture', '/architecture'),
-      page(version, '/changelog'),
-    ],
+    nav: [page('Guide', '/getting-started'), page('API', '/api/media-webhooks'), page(version, '/changelog')],
     sidebar: guides,
     search: {
       provider: 'local',
-      options: { miniSearch: { searchOptions: { boostDocument } } },
+      options: { miniSearch: { options: { tokenize }, searchOptions: { boostDocument } } },
     },
     outline: [2, 3],
   },

@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'
 import { describeInBrowser, openOther } from '../../support/browser.ts'
 import { serve } from '../../support/serve.ts'
+import { pages } from '../pages.ts'
 
 const root = new URL('../../../', import.meta.url)
 const built = new URL('docs/.vitepress/dist/', root)
@@ -52,6 +53,43 @@ describeInBrowser('the search of the site', () => {
   test.each(['mux', 'cloudflare stream'])('finds the page about other services first for %s', async (words) => {
     const [first] = await find(words)
     expect(first).toMatch(/^\/senders/)
+  })
+
+  test.each([
+    ['nextjs', '/mount'],
+    ['retry', '/handlers.html#retry-a-failed-handler'],
+    ['docker', '/operate.html#docker'],
+    ['prisma', '/exactly-once'],
+    ['drizzle', '/exactly-once'],
+    ['ngrok', '/commands'],
+  ])('finds for %s first %s', async (word, address) => {
+    expect((await find(word))[0]).toContain(address)
+  })
+
+  test('has the Markdown of each guide beside its page, and lists them in llms.txt', async () => {
+    const site = await serveSite()
+    const read = async (path: string) => (await fetch(`${site}/${path}`)).text()
+    const list = await read('llms.txt')
+    expect(list).toMatch(
+      /^# media-webhooks\n\n> Receives .*\n\n## Start\n\n- \[Getting started\]\(\.\/getting-started\.md\)\n/,
+    )
+    for (const [, path = ''] of list.matchAll(/\(\.\/(.*?\.md)\)/g))
+      expect(await read(path), path).toMatch(/^(# |---|<!--@include)/)
+  })
+
+  test('cuts off no table of a guide at 1280 px', async () => {
+    const site = await serveSite()
+    const page = await openOther(site)
+    await page.setViewportSize({ width: 1280, height: 900 })
+    const cut: string[] = []
+    for (const { path } of pages.filter(({ path }) => /^docs\/.*\.md$/.test(path))) {
+      const name = path.replace(/^docs\/|\.md$/g, '')
+      await page.goto(`${site}/${name}.html`)
+      const tables = page.locator('.vp-doc table')
+      const widths = await tables.evaluateAll((all) => all.map((each) => each.scrollWidth - each.clientWidth))
+      for (const [index, width] of widths.entries()) if (width > 0) cut.push(`${name}, table ${index + 1}: ${width} px`)
+    }
+    expect(cut).toEqual([])
   })
 
   test.each(['createReceiver', 'sqliteInbox'])('finds %s itself among the first five', async (name) => {
