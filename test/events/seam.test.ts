@@ -4,8 +4,7 @@ import { eventTypes } from '../../src/index.ts'
 
 const src = new URL('../../src/', import.meta.url)
 const sources = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((path) => /\.tsx?$/.test(path))
-const codeOf = (path: string) =>
-  readFileSync(new URL(path, src), 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+const codeOf = (path: string) => readFileSync(new URL(path, src), 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
 
 // The samples, the emulator and the commands are the media service's.
 const ofTheService = /^(?:events\/media-service|testing|emulator|cli)\//

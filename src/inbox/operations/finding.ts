@@ -2,7 +2,7 @@ import type { ReadableInbox } from '../reading.ts'
 import { shortId } from './operations.ts'
 
 /** Number of events of each state, and of dead letters, that are searched: the newest. */
-export const searchedEvents = 1_000
+const searchedEvents = 1_000
 
 interface Named {
   readonly key: string
