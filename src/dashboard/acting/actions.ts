@@ -1,7 +1,6 @@
 import { headed } from '../access/respond.ts'
 import type { Answer, PageState } from '../page/page-state.ts'
 import { questionBefore, questionOfPause } from '../page/question.tsx'
-import { isFollowed } from './jobs.ts'
 import { setPause, unknownHandler } from './pausing.ts'
 import { addressOf, placeIn } from './place.ts'
 import { reasonIn, record, store } from './record.ts'
@@ -51,7 +50,7 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
   if (job.state === 'running') return to(page, 'job', { id: job.id })
   if (job.state === 'failed') throw job.error
   const isPartial = job.done < (job.total ?? 0)
-  const hasMore = isFollowed(job) && page.subject.inbox.events !== undefined
+  const hasMore = job.replayed !== undefined && job.done > 0
   const more = hasMore ? { text: 'See how it went', address: page.at('job', { id: job.id }) } : undefined
   return to(page, back, { notice: notices.leave({ text: resultOf(job).join(' '), failed: isPartial, more }) })
 }

@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import { ReplayedEvents } from '../../inbox/operations/replay-outcome.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { Searched } from '../reading/titled.ts'
 import { type Act, keysOf, type Selection } from './selection.ts'
@@ -13,8 +14,8 @@ export interface Job {
   /** `undefined` until the events are listed. */
   readonly total: number | undefined
   readonly done: number
-  /** The keys of the first 200 events that were acted on. */
-  readonly keys: readonly string[]
+  /** The events of a replay. Absent for other actions, for older replays, and if the inbox cannot list its events. */
+  readonly replayed: ReplayedEvents | undefined
   /**
    * The number of events that another user or process has replayed, discarded or retried, or that were handled
    * meanwhile.
@@ -27,16 +28,11 @@ export interface Job {
 
 type RunningJob = { -readonly [Name in keyof Job]: Job[Name] } & {
   kept: Map<string, number>
-  keys: string[]
   isStopping: boolean
 }
 
-/** Maximum number of events of a replay that are followed: each is one question to the inbox. */
-const followedLimit = 200
-
-/** Returns `true` if the outcome of an action can be followed: that of a replay which has ended, and is not large. */
-export const isFollowed = ({ act, state, done }: Job): boolean =>
-  act === 'replay' && state !== 'running' && done > 0 && done <= followedLimit
+/** Number of jobs that the overview shows, and whose replayed events are followed: the newest. */
+const followedJobs = 5
 
 /** The number of jobs that are remembered. */
 const rememberedJobs = 100
@@ -66,8 +62,9 @@ export class Jobs {
     return this.#jobs.get(id)
   }
 
-  running(): readonly Job[] {
-    return [...this.#jobs.values()].filter(({ state }) => state === 'running')
+  /** The newest first. */
+  newest(): readonly Job[] {
+    return [...this.#jobs.values()].slice(-followedJobs).reverse()
   }
 
   /** Stops a job before its next event. */
@@ -79,8 +76,12 @@ export class Jobs {
   /** Starts a job. The promise resolves when it has ended, and never rejects. */
   start(act: Act, selection: Selection): { readonly job: Job; readonly ended: Promise<void> } {
     const id = crypto.randomUUID()
-    const counts = { total: undefined, done: 0, keys: [], gone: 0, kept: new Map() }
-    const job: RunningJob = { id, act, startedAt: new Date(), state: 'running', isStopping: false, ...counts }
+    const { inbox } = this.#searched
+    const replayed = act === 'replay' && inbox.events ? new ReplayedEvents(inbox) : undefined
+    const counts = { total: undefined, done: 0, gone: 0, kept: new Map() }
+    const job: RunningJob = { id, act, startedAt: new Date(), state: 'running', isStopping: false, replayed, ...counts }
+    // Their keys take memory.
+    for (const older of [...this.#jobs.values()].slice(0, -followedJobs)) older.replayed = undefined
     this.#jobs.set(id, job)
     const oldest = [...this.#jobs.values()].find(({ state }) => state !== 'running')
     if (this.#jobs.size > rememberedJobs && oldest !== undefined) this.#jobs.delete(oldest.id)
@@ -114,7 +115,7 @@ export class Jobs {
       try {
         if (await this.#act(job.act, key)) {
           job.done++
-          if (job.keys.length < followedLimit) job.keys.push(key)
+          job.replayed?.add(key)
         } else job.gone++
         return
       } catch (error) {

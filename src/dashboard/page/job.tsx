@@ -1,8 +1,10 @@
-import type { EventState } from '../../inbox/reading.ts'
-import { isFollowed, type Job, keptBy } from '../acting/jobs.ts'
+import type { ReplayOutcome } from '../../inbox/operations/replay-outcome.ts'
+import { Section } from '../../page/section.tsx'
+import { type Job, keptBy } from '../acting/jobs.ts'
 import { counted, resultOf, words } from '../acting/result.ts'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
+import { Ago } from './times.tsx'
 
 /** The progress and the result of an action on many events. */
 export async function showJob(page: PageState): Promise<Answer> {
@@ -13,42 +15,62 @@ export async function showJob(page: PageState): Promise<Answer> {
       status: 404,
       body: <p>It ended long ago, or it runs in another process of your application.</p>,
     }
-  const states = await statesAfter(page, job)
-  const isOpen = openStates.some((state) => states.has(state))
+  const outcome = await outcomeOf(job, longestCountMs)
   const body = (
     <>
       <Progress page={page} job={job} />
-      {states.size > 0 && <Since states={states} />}
+      {outcome && <Outcome outcome={outcome} />}
     </>
   )
-  return { title: titleOf(job), body, changes: job.state === 'running' || isOpen }
+  return { title: titleOf(job), body, changes: job.state === 'running' || (outcome?.open ?? 0) > 0 }
 }
 
-const openStates = ['waiting', 'running', 'retrying'] as const
+/** Time for counting what became of replayed events (ms): on the page of a job, and of each job on the overview. */
+const longestCountMs = 300
+const shortCountMs = 30
 
-/** Counts the events of a replay by the state that they have now. An event that its inbox no longer knows has none. */
-async function statesAfter({ subject }: PageState, job: Job) {
-  const states = new Map<EventState, number>()
-  for (const key of isFollowed(job) ? job.keys : []) {
-    const record = await subject.inbox.events?.get(key)
-    if (record !== undefined) states.set(record.state, (states.get(record.state) ?? 0) + 1)
-  }
-  return states
-}
+const outcomeOf = (job: Job, forMs: number) => (job.done > 0 ? job.replayed?.count(forMs) : undefined)
 
 /** The outcome of a replay. */
-function Since({ states }: { states: ReadonlyMap<EventState, number> }) {
-  const handled = states.get('handled') ?? 0
-  const open = openStates.reduce((sum, state) => sum + (states.get(state) ?? 0), 0)
-  const dead = states.get('dead') ?? 0
+const Outcome = ({ outcome }: { outcome: ReplayOutcome }) => (
+  <ul aria-label="The replayed events now">
+    {sentencesOf(outcome).map((sentence) => (
+      <li>{sentence}</li>
+    ))}
+  </ul>
+)
+
+function sentencesOf({ handled, dead, gone, open }: ReplayOutcome): readonly string[] {
+  return [
+    ...(handled > 0 ? [`${counted(handled, 'event')} handled since.`] : []),
+    ...(open > 0 ? [`${counted(open, 'event')} waiting, running or waiting for a retry.`] : []),
+    ...(dead > 0 ? [`${counted(dead, 'event')} failed again, dead letters now.`] : []),
+    ...(gone > 0 ? [`${counted(gone, 'event')} no longer in the inbox: handled and forgotten, or discarded.`] : []),
+  ]
+}
+
+/** The newest actions of this process, each with its outcome. */
+export async function LastActions({ page }: { page: PageState }) {
+  const jobs = page.subject.jobs.newest()
+  const outcomes = await Promise.all(jobs.map((job) => outcomeOf(job, shortCountMs)))
+  if (jobs.length === 0) return null
   return (
-    <ul aria-label="The replayed events now">
-      {handled > 0 && <li>{counted(handled, 'event')} handled since.</li>}
-      {open > 0 && <li>{counted(open, 'event')} waiting, running or waiting for a retry.</li>}
-      {dead > 0 && <li>{counted(dead, 'event')} failed again, dead letters now.</li>}
-    </ul>
+    <Section id="actions" title="Last actions">
+      <ul>
+        {jobs.map((job, index) => (
+          <li>
+            <a href={page.at('job', { id: job.id })}>{titleOf(job)}</a>{' '}
+            <span class="quiet">
+              <Ago at={job.startedAt} now={page.now} />. {sentencesOf(outcomes[index] ?? none).join(' ')}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </Section>
   )
 }
+
+const none: ReplayOutcome = { handled: 0, dead: 0, gone: 0, open: 0 }
 
 const titleOf = ({ act, total, state }: Job): string => {
   const { ing, what } = words[act]

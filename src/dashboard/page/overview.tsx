@@ -1,12 +1,12 @@
 import type { EventRecord, EventState } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
-import { words } from '../acting/result.ts'
 import { type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { rowsOf } from './as-row.ts'
 import { CauseList } from './cause.tsx'
 import { Charts } from './charts.tsx'
 import { Counts } from './counts.tsx'
 import { amount, PostForm } from './elements.tsx'
+import { LastActions } from './job.tsx'
 import { LastOperations } from './operations.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { PauseForms } from './pauses.tsx'
@@ -19,7 +19,7 @@ const shownEvents = 5
 
 /** Shows the waiting events and their age, the reasons why events are not handled, and the latest activity. */
 export async function showOverview(page: PageState): Promise<Answer> {
-  const { inbox, causes, jobs, isQueue } = page.subject
+  const { inbox, causes, isQueue } = page.subject
   const stats = await inbox.stats()
   const report = await causes.read(stats.deadLetters)
   const retrying = stats.retrying > 0 ? await oldestOf(page, 'retrying', shownEvents) : []
@@ -37,15 +37,11 @@ export async function showOverview(page: PageState): Promise<Answer> {
     title: 'Overview',
     body: (
       <>
-        {jobs.running().map(({ id, act }) => (
-          <p class="card">
-            <a href={page.at('job', { id })}>{words[act].ing} is in progress</a>
-          </p>
-        ))}
         <Limits page={page} />
         {!isQueue && <Counts page={page} stats={stats} oldest={oldest} nextDue={next?.dueAt} />}
         {!isQueue && !isNew && <Failing page={page} report={report} />}
         {retrying.length > 0 && <Retrying page={page} records={retrying} total={stats.retrying} />}
+        <LastActions page={page} />
         <LastOperations page={page} />
         {isNew ? <Start page={page} /> : <Charts page={page} />}
         <PauseForms page={page} />
