@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import { namedEvents } from '../../inbox/operations/operations.ts'
 import { ReplayedEvents } from '../../inbox/operations/replay-outcome.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { Searched } from '../reading/titled.ts'
@@ -14,6 +15,8 @@ export interface Job {
   /** `undefined` until the events are listed. */
   readonly total: number | undefined
   readonly done: number
+  /** The keys of the first events that were acted on, as many as are stored with the operation. */
+  readonly keys: readonly string[]
   /** The events of a replay. Absent for other actions, for older replays, and if the inbox cannot list its events. */
   readonly replayed: ReplayedEvents | undefined
   /**
@@ -28,6 +31,7 @@ export interface Job {
 
 type RunningJob = { -readonly [Name in keyof Job]: Job[Name] } & {
   kept: Map<string, number>
+  keys: string[]
   isStopping: boolean
 }
 
@@ -78,7 +82,7 @@ export class Jobs {
     const id = crypto.randomUUID()
     const { inbox } = this.#searched
     const replayed = act === 'replay' && inbox.events ? new ReplayedEvents(inbox) : undefined
-    const counts = { total: undefined, done: 0, gone: 0, kept: new Map() }
+    const counts = { total: undefined, done: 0, keys: [], gone: 0, kept: new Map() }
     const job: RunningJob = { id, act, startedAt: new Date(), state: 'running', isStopping: false, replayed, ...counts }
     // Their keys take memory.
     for (const older of [...this.#jobs.values()].slice(0, -followedJobs)) older.replayed = undefined
@@ -115,6 +119,7 @@ export class Jobs {
       try {
         if (await this.#act(job.act, key)) {
           job.done++
+          if (job.keys.length < namedEvents) job.keys.push(key)
           job.replayed?.add(key)
         } else job.gone++
         return

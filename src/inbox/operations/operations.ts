@@ -3,9 +3,9 @@ import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { NewOperation, Operation, OperationQuery, Operations } from '../reading.ts'
 import { limitOf } from './page.ts'
 
-/** Number of operations that are kept, and number of events that one names. */
+/** Number of operations that are kept, and of events that one names. */
 export const keptOperations = 500
-const namedEvents = 500
+export const namedEvents = 500
 
 /** The stored operations, each as JSON. */
 export interface OperationStorage {
