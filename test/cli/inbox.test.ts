@@ -197,6 +197,14 @@ describe('inbox replay', () => {
     expect(await inbox('replay', '--all')).toEqual({ code: 0, output: '0 dead letters replayed\n', errors: '' })
   })
 
+  test('--all says what became of the events, as far as is known', async () => {
+    const { makeDeadLetter, fix, inbox } = await serve()
+    await makeDeadLetter('m1', 'm2')
+    expect((await inbox('replay', '--all')).output).toMatch(/\nSo far 0 handled, 2 failed again, 0 open\.\n$/)
+    fix()
+    expect((await inbox('replay', '--all')).output).toMatch(/\nSo far 2 handled, 0 failed again, 0 open\.\n$/)
+  })
+
   test('--all finds every page of dead letters, for discard too', async () => {
     const { makeDeadLetter, inbox } = await serve()
     const keys = Array.from({ length: 101 }, (_, i) => `m${i}`)

@@ -1,3 +1,5 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { ReplayedEvents } from '../../../inbox/operations/replay-outcome.ts'
 import { UsageError } from '../../shared/flags.ts'
 import { shellQuoted } from '../../shared/text.ts'
 import type { Action, ActionContext } from './action.ts'
@@ -22,9 +24,30 @@ const settle =
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })
     else screen.print(`${counted(done.length, 'dead letter')} ${past}${done.length > 0 ? then : ''}`)
+    if (past === 'replayed' && all && !json && done.length > 0) screen.print(await outcomeText(context, done))
     for (const key of unknown) screen.note(`no dead letter has the key ${shellQuoted(key)}`)
     return unknown.length === 0 ? 0 : 1
   }
+
+/** Time without news after which replayed events are no longer followed (ms): no server may have the inbox open. */
+const patienceMs = 2_000
+
+/** Follows replayed events until they have ended, or none has for a while. */
+async function outcomeText({ inbox, screen }: ActionContext, keys: readonly string[]): Promise<string> {
+  const replayed = new ReplayedEvents(inbox)
+  for (const key of keys) replayed.add(key)
+  let outcome = await replayed.count(patienceMs)
+  for (let news = performance.now(); outcome.open > 0 && performance.now() - news < patienceMs; ) {
+    await pause(100, undefined, { signal: screen.signal })
+    const { open } = outcome
+    outcome = await replayed.count(patienceMs)
+    if (outcome.open < open) news = performance.now()
+    screen.progress(`${keys.length - outcome.open} of ${keys.length} ended`)
+  }
+  screen.progress(undefined)
+  const { handled, dead, gone, open } = outcome
+  return `So far ${handled} handled, ${dead} failed again, ${open} open${gone === 0 ? '' : `, ${gone} no longer known`}.`
+}
 
 /** @throws UsageError for flags and keys that do not go together */
 export function checkSettling(name: string, keys: readonly string[], values: InboxInput['values']): void {
