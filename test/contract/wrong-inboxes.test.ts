@@ -255,7 +255,7 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'does not report the events that it could not finish',
     withMethods((inbox) => ({ close: (options) => inbox.close(options).then(() => ({ unfinished: [] })) })),
     'gives up on an event that runs too long, aborts it and reports it',
-    'expected [] to deeply equal [ { event: { …(14) }, …(2) } ]',
+    'expected [] to deeply equal [ { event: { …(15) }, …(2) } ]',
   ],
   [
     'does not abort the events that it gives up on',

@@ -60,7 +60,7 @@ const soon = { interval: 50 }
 
 test('"Getting started" leads to an event in a handler, and to an endpoint that doctor finds well', async () => {
   const page = await follow(pageOf('getting-started'))
-  const [server = '', emulator = '', ...rest] = page.lines.filter((line) => !/^(mkdir|npm)\b/.test(line))
+  const [server = '', emulator = '', ...rest] = page.lines.filter((line) => !/^(cd|mkdir|npm)\b/.test(line))
   const running = page.run(server)
   await expect.poll(() => page.isUp('3000'), soon).toBe(true)
   page.run(emulator)

@@ -89,16 +89,20 @@ function Failing({ page, report: { causes, isWhole } }: { page: PageState; repor
 }
 
 async function Retrying({ page, records, total }: { page: PageState; records: readonly EventRecord[]; total: number }) {
+  const rows = await rowsOf(page.subject, records)
+  const areAllPaused = total === rows.length && rows.every(({ waitsFor }) => waitsFor !== undefined)
   return (
     <Section id="retrying" title="Waiting for a retry">
-      <Rows page={page} rows={await rowsOf(page.subject, records)} timeName="Received" />
-      <PostForm
-        page={page}
-        action="retry"
-        hidden={{ scope: 'all', until: String(page.now.getTime()), back: page.here }}
-      >
-        <button type="submit">{total === 1 ? 'Retry it now' : `Retry all ${amount(total)} now`}</button>
-      </PostForm>
+      <Rows page={page} rows={rows} timeName="Received" />
+      {!areAllPaused && (
+        <PostForm
+          page={page}
+          action="retry"
+          hidden={{ scope: 'all', until: String(page.now.getTime()), back: page.here }}
+        >
+          <button type="submit">{total === 1 ? 'Retry it now' : `Retry all ${amount(total)} now`}</button>
+        </PostForm>
+      )}
       {total > records.length && <a href={page.at('events', { state: 'retrying' })}>Show all {amount(total)}</a>}
     </Section>
   )

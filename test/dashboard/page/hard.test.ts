@@ -51,8 +51,8 @@ describeInBrowser('hostile texts', () => {
     await page.locator('tbody bdi').first().waitFor()
     expect(await direction('tbody .title bdi')).toBe('isolate')
     await page.locator('tbody a').first().click()
-    await page.locator('pre').waitFor()
-    expect(await page.locator('pre').textContent()).toContain('\\u202e4pm.yadiloH')
+    await page.locator('#payload pre').waitFor()
+    expect(await page.locator('#payload pre').textContent()).toContain('\\u202e4pm.yadiloH')
   })
 })
 

@@ -10,7 +10,7 @@ describeInBrowser('a running event', () => {
     await send(receiver, 'a-film')
     const page = await openInbox(receiver)
     await page.getByRole('link', { name: 'Running: 1' }).click()
-    await page.getByText(/Running for \d+ s/).waitFor()
+    await page.getByText(/Running publish for \d+ s/).waitFor()
     // None of them can be selected.
     expect(await page.getByText('Select events to act on them.').isVisible()).toBe(false)
     await page.locator('tbody a').first().click()
