@@ -17,7 +17,7 @@ const slow = [
   // Processes that are started again and again, files that take long to fill, and the compiler.
   'test/inbox/sqlite/{reading,opening,load,load-at-start,pausing,recovery,upkeep,file,clean-up,expectations}.test.ts',
   'test/{dashboard/{access,export,mounting},docs/{code,senders},types/hovers}.test.ts',
-  'test/cli/{dev,doctor,doctor-sample,inbox,inbox-story,inbox-sqlite-reading,inbox-packages,listen-forwarding}.test.ts',
+  'test/cli/{dev,doctor,doctor-credentials,doctor-sample,inbox,trigger,inbox-story,inbox-sqlite-reading,inbox-packages,listen-forwarding}.test.ts',
   'test/{receiver,inbox/sqlite}/path.test.ts',
   'test/{demo/scenes,adapters/unread-bodies,contract/wrong-adapters}.test.ts',
   // Every platform as it is deployed.

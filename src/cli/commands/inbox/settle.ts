@@ -42,9 +42,7 @@ async function outcomeText({ inbox, screen }: ActionContext, keys: readonly stri
     const { open } = outcome
     outcome = await replayed.count(patienceMs)
     if (outcome.open < open) news = performance.now()
-    screen.progress(`${keys.length - outcome.open} of ${keys.length} ended`)
   }
-  screen.progress(undefined)
   const { handled, dead, gone, open } = outcome
   return `So far ${handled} handled, ${dead} failed again, ${open} open${gone === 0 ? '' : `, ${gone} no longer known`}.`
 }
