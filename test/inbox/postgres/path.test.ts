@@ -4,7 +4,7 @@ import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { postgresTests } from './postgres-tests.ts'
 
 /** Maximum number of files that a reader has to open to follow a delivery from the adapter over Postgres to the handler. */
-const most = 57
+const most = 60
 
 describe.skipIf(!findPostgres())('a delivery', () => {
   const postgres = postgresTests()
