@@ -1,7 +1,7 @@
 import { aFunction, anObject, checkOptions, required, text } from '../check-options.ts'
 import type { DeliveryHeaders } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import { isPromise } from '../internal/maybe-promise.ts'
+import { isPromise, whenever } from '../internal/maybe-promise.ts'
 import { checkSchema, validate } from './data.ts'
 import type { UnknownEventType } from './event.ts'
 import { isDate, isObject, type JsonObject, readTime, withoutPrototypes } from './json.ts'
@@ -122,15 +122,22 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       return { reading, payload: { ...found, emittedAt: reading.emittedAt?.toISOString(), data: reading.data } }
     },
     keyOf({ type, mediaId }: DefinedReading, body) {
-      const ofBody = keyOfBody(body)
-      // They may come from headers, beside equal bodies.
-      const withFields = (key: string) => bounded(JSON.stringify([type, mediaId, key]))
-      return isPromise(ofBody) ? ofBody.then(withFields) : withFields(ofBody)
+      // Type and media id may come from headers: equal bodies can be two events.
+      return whenever(keyOfBody(body), (key) => bounded(JSON.stringify([type, mediaId, key])))
     },
     toEvent({ type, mediaId, emittedAt, issues, ...rest }: DefinedReading, key, { source, principal }, payload) {
       return Object.freeze({
-        ...{ type: type as UnknownEventType, key, format: 'flat' as const, source, emittedAt, mediaId, principal },
-        ...{ qualities: noNames, test: false, issues, payload: Object.freeze(payload) },
+        type: type as UnknownEventType,
+        key,
+        format: 'flat' as const,
+        source,
+        emittedAt,
+        mediaId,
+        qualities: noNames,
+        principal,
+        test: false,
+        issues,
+        payload: Object.freeze(payload),
         ...('data' in rest && { data: Object.freeze(rest.data) }),
       })
     },

@@ -1,7 +1,7 @@
 import { sha256 } from '#crypto'
 import type { ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { type MaybePromise, whenever } from '../internal/maybe-promise.ts'
 
 /** Maximum length of a key that is kept as it is, in UTF-16 code units, so that stores need no limit of their own. */
 const maxKeyLength = 256
@@ -19,7 +19,7 @@ export function givenKey(key: string): MaybePromise<string> {
 
 /** Two tenants can send the same event, and one could send the id of another's event. They must not share a key. */
 export const keyOfPrincipal = (principal: string, key: MaybePromise<string>): MaybePromise<string> =>
-  isPromise(key) ? key.then((each) => keyOfPrincipal(principal, each)) : bounded(JSON.stringify([principal, key]))
+  whenever(key, (each) => bounded(JSON.stringify([principal, each])))
 
 /** Hashes the body's own bytes: different JSON can parse to the same number. */
 export const keyOfBody = (body: Uint8Array | ParsedBody): MaybePromise<string> =>
@@ -28,9 +28,5 @@ export const keyOfBody = (body: Uint8Array | ParsedBody): MaybePromise<string> =
 export const bounded = (key: string): MaybePromise<string> =>
   key.length <= maxKeyLength ? key : hashed(JSON.stringify(key))
 
-function hashed(content: string | Uint8Array): MaybePromise<string> {
-  const digest: MaybePromise<string> = sha256(content)
-  return isPromise(digest) ? digest.then(hashText) : hashText(digest)
-}
-
-const hashText = (digest: string): string => `sha256:${digest}`
+const hashed = (content: string | Uint8Array): MaybePromise<string> =>
+  whenever(sha256(content), (digest) => `sha256:${digest}`)

@@ -5,7 +5,7 @@ import type { EventFields } from './event.ts'
 import { checkJsonObject, type JsonObject, parseJsonObject } from './json.ts'
 import { givenKey, keyOfPrincipal } from './key.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
-import type { AnySender, Reading } from './sender.ts'
+import { type AnySender, type Reading, typedBy } from './sender.ts'
 
 /**
  * A source of event keys other than the payload: a function, or a header that carries an id. A signature of the body
@@ -49,7 +49,7 @@ export function parseEvent(
 
 export const noHeaders: DeliveryHeaders = { get: () => null }
 
-// A map: a name is the sender's choice. Not Headers, which throw for values that a server lets pass.
+// Not `Headers`: it throws for values that some servers let pass.
 function keptHeaders(vouched: Vouched | undefined): DeliveryHeaders {
   if (vouched?.headers === undefined) return noHeaders
   const kept = new Map(Object.entries(vouched.headers))
@@ -85,7 +85,7 @@ async function withKeyFrom(
 ): Promise<MediaEvent> {
   const event = await parsed
   try {
-    const key = source((sender.typed?.(event) ?? event) as never, delivery as Delivery)
+    const key = source(typedBy(sender, event) as never, delivery as Delivery)
     if (isPromise(key)) throw asyncKey(key)
     return Object.freeze({ ...event, key: await givenKey(key) })
   } catch (error) {

@@ -42,6 +42,9 @@ export interface AnySender {
   comparable(event: MediaEvent): JsonObject
 }
 
+/** Returns an event as handlers get it. */
+export const typedBy = ({ typed }: AnySender, event: MediaEvent): MediaEvent => typed?.(event) ?? event
+
 /** @throws WebhookError `invalid_option` for an empty list, or a type that the sender does not have */
 export function checkTypes(owner: string, types: readonly string[], { types: known }: AnySender, hint = ''): void {
   if (types.length === 0) throw new WebhookError('invalid_option', `${owner}: give at least one event type`)

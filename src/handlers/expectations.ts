@@ -2,7 +2,7 @@ import { checkedApart, checkOptions, text } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { LookupOutcome } from '../events/lookup.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
-import { type AnySender, checkTypes } from '../events/sender.ts'
+import { type AnySender, checkTypes, typedBy } from '../events/sender.ts'
 import type { EventFrom, LookupOf, MediaService, TypeOf } from '../events/types.ts'
 import type { AcceptedEvent, Expectation, Expectations } from '../inbox/inbox.ts'
 import type { EventRecord } from '../inbox/reading.ts'
@@ -144,7 +144,7 @@ export const handlerOfOverdue =
     // The method is async, so that it also rejects for a look-up that is not an object.
     const accept: Overdue['accept'] = async (found) => acceptLookup({ ...found, mediaId, principal })
     const { event: begun, ...overdue } = overdueOf(event) as OverdueReport
-    const report = { ...overdue, event: sender.typed?.(begun) ?? begun, accept }
+    const report = { ...overdue, event: typedBy(sender, begun), accept }
     return handler(report as unknown as Overdue<never>, context)
   }
 

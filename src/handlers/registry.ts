@@ -1,7 +1,7 @@
 import { checkedApart, checkOptions, flag, type Rules, text, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
-import { type AnySender, checkTypes } from '../events/sender.ts'
+import { type AnySender, checkTypes, typedBy } from '../events/sender.ts'
 import type { AcceptedEvent, Expectations } from '../inbox/inbox.ts'
 import {
   type AcceptLookup,
@@ -123,7 +123,7 @@ export class HandlerRegistry {
   #typed(handler: Handler<never, never>): Handler<never, never> {
     const sender = this.#sender
     if (sender.typed === undefined) return handler
-    return (event: MediaEvent, context) => handler(sender.typed?.(event) as never, context)
+    return (event: MediaEvent, context) => handler(typedBy(sender, event) as never, context)
   }
 
   #checkName(method: string, name: string | undefined): void {

@@ -39,3 +39,6 @@ export function within<T, Late>(ms: number, promise: Promise<T>, late: () => Lat
     promise.finally(() => clearTimeout(timer)).then(resolve, reject)
   })
 }
+
+/** Time since `performance.now()` was `startedAt` (ms), to the microsecond. */
+export const msSince = (startedAt: number): number => Math.round((performance.now() - startedAt) * 1_000) / 1_000

@@ -13,8 +13,8 @@ export const { assets } = root.dataset
 export const parse = (html) => new DOMParser().parseFromString(html, 'text/html')
 
 /**
- * Set by the page: returns true if it gets updates, reads again what has changed since `before`, and marks what an update
- * leaves as it is. Returns true if there is any.
+ * Set by the page. `isOpen`: it gets updates. `catchUp`: reads again what has changed since `before`. `hold`: marks what an
+ * update must leave as it is, and returns true if there is any.
  */
 const live = { isOpen: () => true, changes: () => 0, catchUp: async () => {}, hold() {} }
 

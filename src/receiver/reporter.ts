@@ -6,6 +6,7 @@ import { captureContext } from '../internal/async-context.ts'
 import { durationText } from '../internal/duration.ts'
 import { guarded } from '../internal/guarded.ts'
 import type { LogLevel, SafeLogger } from '../internal/logger.ts'
+import { msSince } from '../internal/timers.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 import type { ConflictReport, DeliveryReport, Hooks } from './hooks.ts'
 import { RejectionLog, reasonOf } from './rejection-log.ts'
@@ -144,9 +145,6 @@ function attemptReport(
 ): AttemptReport {
   return { outcome, key, type, mediaId, attempt, sinceReceivedMs: Math.max(0, Date.now() - receivedAt.getTime()) }
 }
-
-/** The time since then (ms), to the microsecond. */
-const msSince = (startedAt: number): number => Math.round((performance.now() - startedAt) * 1_000) / 1_000
 
 function runReport(
   outcome: RunReport['outcome'],

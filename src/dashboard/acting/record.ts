@@ -8,7 +8,7 @@ import type { PageState } from '../page/page-state.ts'
 export const record = ({ subject: { logger }, user }: PageState, details: object, message: string): void =>
   logger.warn({ user, ...details }, message)
 
-/** Stores what an operator did. Failing that, the log line has to do. */
+/** Stores what an operator did. If that fails, the log still has it. */
 export async function store({ subject, user: by }: PageState, operation: NewOperation): Promise<void> {
   try {
     await subject.operations.add({ by, ...operation })

@@ -1,18 +1,25 @@
 import { pausedFor } from '../../inbox/operations/paused.ts'
 import type { EventRecord, HandlerFailure } from '../../inbox/reading.ts'
 import type { DeadRow } from '../reading/causes.ts'
-import { readOverdue } from '../reading/overdue.ts'
+import { type Overdue, readOverdue } from '../reading/overdue.ts'
 import type { Subject } from '../subject.ts'
 import type { Row } from './rows.tsx'
 
-/** Shows events as rows of a list. */
-export async function rowsOf(subject: Subject, records: readonly EventRecord[]): Promise<readonly Row[]> {
+/**
+ * Shows events as rows of a list.
+ * @param known what the page has read of overdue events, by their keys
+ */
+export async function rowsOf(
+  subject: Subject,
+  records: readonly EventRecord[],
+  known?: ReadonlyMap<string, Overdue>,
+): Promise<readonly Row[]> {
   const { inbox } = subject
   const pauses = (await inbox.pauses?.list()) ?? []
   const rows: Row[] = []
   for (const record of records) {
-    const [overdue, waitsFor] = [await readOverdue(inbox, record), pausedFor(record, pauses)]
-    rows.push({ ...rowOfRecord(subject, record), overdue, waitsFor })
+    const overdue = known?.get(record.key) ?? (await readOverdue(inbox, record))
+    rows.push({ ...rowOfRecord(subject, record), overdue, waitsFor: pausedFor(record, pauses) })
   }
   return rows
 }

@@ -63,7 +63,9 @@ export async function showExpected(page: PageState): Promise<Answer> {
 async function Overdue({ page, found }: { page: PageState; found: readonly OverdueEvent[] }) {
   // What is still missing comes first.
   const sorted = found.toSorted((a, b) => Number(a.overdue.outcome === 'came') - Number(b.overdue.outcome === 'came'))
-  const shown = sorted.slice(0, shownOverdue).map(({ record }) => record)
+  const shown = sorted.slice(0, shownOverdue)
+  const known = new Map(shown.map(({ record, overdue }) => [record.key, overdue]))
+  const records = shown.map(({ record }) => record)
   return (
     <Section id="overdue" title="Overdue">
       {found.length === 0 ? (
@@ -71,7 +73,7 @@ async function Overdue({ page, found }: { page: PageState; found: readonly Overd
       ) : (
         <>
           <ByRule found={found} />
-          <Rows page={page} rows={await rowsOf(page.subject, shown)} timeName="Due" />
+          <Rows page={page} rows={await rowsOf(page.subject, records, known)} timeName="Due" />
           <p>
             <a href={page.at('events', { type: overdueType })}>All overdue events</a>
           </p>

@@ -1,3 +1,4 @@
+import { keptOperations } from '../../inbox/operations/operations.ts'
 import type { Operation } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
 import { counted } from '../acting/result.ts'
@@ -18,7 +19,7 @@ interface OperationsProps {
 
 /** What operators did last, who and why. */
 export async function LastOperations({ page, eventKey, cause }: OperationsProps) {
-  const all = await page.subject.operations.list({ key: eventKey, limit: cause === undefined ? shown : 500 })
+  const all = await page.subject.operations.list({ key: eventKey, limit: cause === undefined ? shown : keptOperations })
   const listed = all.filter((each) => cause === undefined || each.cause === cause).slice(0, shown)
   if (listed.length === 0) return null
   return (

@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import { msSince } from '../../internal/timers.ts'
 import { type Clock, dateOf, systemClock } from '../shared/clock.ts'
 import type { Answer, DeliveryFailure, DeliveryRecord, SentRequest, WireFault } from './sending.ts'
 
@@ -43,7 +44,7 @@ export async function post(request: SentRequest, options: PostOptions): Promise<
   return {
     request: fault === undefined ? request : { ...request, body: sent.toString() },
     startedAt,
-    durationMs: Math.round((performance.now() - startedAtMs) * 1_000) / 1_000,
+    durationMs: msSince(startedAtMs),
     ...result,
   }
 }

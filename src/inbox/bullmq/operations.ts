@@ -1,4 +1,4 @@
-import { keptOperations, type OperationStorage } from '../operations/operations.ts'
+import { keptOperations, type OperationStorage, operationsIn } from '../operations/operations.ts'
 import type { EventQueue } from './queue.ts'
 
 /** What operators did, as a list in Redis: each operation, and the short ids of its events in the line after it. */
@@ -16,10 +16,12 @@ export function operationList(queue: EventQueue): OperationStorage {
       }),
     list: (limit, event) =>
       queue.reach(async () => {
-        const entries = (await client.lrange(key, 0, -1)).map((entry) => entry.split('\n'))
-        return entries
-          .flatMap(([operation = '', events = '']) => (events.includes(event) ? [operation] : []))
-          .slice(0, limit)
+        const entries = await client.lrange(key, 0, -1)
+        return operationsIn(
+          entries.map((entry) => entry.split('\n') as [string, string]),
+          limit,
+          event,
+        )
       }),
   }
 }

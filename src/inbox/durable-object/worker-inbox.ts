@@ -2,6 +2,7 @@ import { toBase64 } from '../../internal/base64.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { Closing } from '../closing.ts'
 import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, InboxHost } from '../inbox.ts'
+import { reviveOperation } from '../operations/operations.ts'
 import { limitOf } from '../operations/page.ts'
 import type {
   DeadLetters,
@@ -80,11 +81,7 @@ export class WorkerInbox implements Inbox {
   /** They are about events of any object, so one object has them all. */
   readonly operations: Operations = {
     add: (operation) => this.#shards.ask(0, 'operated', operation, false),
-    list: async (query = {}) =>
-      (await this.#shards.ask<Operation[]>(0, 'operations', query)).map(({ at, ...operation }) => ({
-        at: new Date(at),
-        ...operation,
-      })),
+    list: async (query = {}) => (await this.#shards.ask<Operation[]>(0, 'operations', query)).map(reviveOperation),
   }
 
   /** The objects continue with their events. */

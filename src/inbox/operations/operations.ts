@@ -21,16 +21,25 @@ export interface OperationStorage {
 /** Names an event in 8 hex digits. */
 export const shortId = async (key: string): Promise<string> => (await sha256(key)).slice(0, 8)
 
+/** A stored operation, and its events as {@link OperationStorage} takes them. */
+type Entry = readonly [operation: string, events: string]
+
+/** Finds the operations on an event, for a storage that cannot search. */
+export const operationsIn = (entries: readonly Entry[], limit: number, event: string): readonly string[] =>
+  entries.flatMap(([operation, events]) => (events.includes(event) ? [operation] : [])).slice(0, limit)
+
+/** Revives an operation that went through JSON. */
+export const reviveOperation = (operation: Operation): Operation => ({ ...operation, at: new Date(operation.at) })
+
 /** Keeps operations in this process, for an inbox that stores none. */
 export function operationsHere(): OperationStorage {
-  const kept: (readonly [operation: string, events: string])[] = []
+  const kept: Entry[] = []
   return {
     add(operation, events) {
       kept.unshift([operation, events])
       kept.splice(keptOperations)
     },
-    list: (limit, event) =>
-      kept.flatMap(([operation, events]) => (events.includes(event) ? [operation] : [])).slice(0, limit),
+    list: (limit, event) => operationsIn(kept, limit, event),
   }
 }
 
@@ -51,9 +60,6 @@ export class StoredOperations implements Operations {
   async list({ key, limit }: OperationQuery = {}): Promise<readonly Operation[]> {
     const event = key === undefined ? '' : ` ${await shortId(key)} `
     const found = await this.#storage.list(limitOf('operations', limit), event)
-    return found.map((text) => {
-      const { at, ...operation } = JSON.parse(text)
-      return { at: new Date(at), ...operation }
-    })
+    return found.map((text) => reviveOperation(JSON.parse(text)))
   }
 }

@@ -1,6 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { deliveryTimeoutMs } from '../../../emulator/sending/profile.ts'
+import { msSince } from '../../../internal/timers.ts'
 
 /** One request to the endpoint. */
 export interface Probe {
@@ -39,7 +40,7 @@ export async function probe(target: Probe, aborted: AbortSignal): Promise<Reply>
     if (/wrong version number|packet length too long/.test(error.message)) return { problem: noTls }
     return { problem: `no answer: ${error.code ?? error.message}` }
   })
-  return { durationMs: Math.round((performance.now() - startedAt) * 1_000) / 1_000, ...result }
+  return { durationMs: msSince(startedAt), ...result }
 }
 
 // Not fetch: it blocks some ports, and its errors say less.

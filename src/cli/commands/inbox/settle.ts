@@ -9,22 +9,21 @@ import { operated } from './operated.ts'
 import { counted } from './print.ts'
 
 const settle =
-  (act: 'replayMany' | 'discardMany', past: 'replayed' | 'discarded', then = '') =>
+  (act: 'replay' | 'discard', past: 'replayed' | 'discarded', then = '') =>
   async (context: ActionContext): Promise<number> => {
     const { inbox, values, words, screen } = context
     const { all, json, perSecond, type, since } = values
     const keys = all ? await inbox.deadLetters.keys({ type, since }) : [...new Set(words)]
     const { done, missing } = await eachDeadLetter(
-      { keys, act: (some) => inbox.deadLetters[act](some), past, perSecond },
+      { keys, act: (some) => inbox.deadLetters[`${act}Many`](some), past, perSecond },
       screen,
     )
-    const did = past === 'replayed' ? 'replay' : 'discard'
-    if (done.length > 0) await operated(context, { act: did, keys: done })
+    if (done.length > 0) await operated(context, { act, keys: done })
     // With --all, a missing key is not an error: another user or process has just replayed or discarded it.
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })
     else screen.print(`${counted(done.length, 'dead letter')} ${past}${done.length > 0 ? then : ''}`)
-    if (past === 'replayed' && all && !json && done.length > 0) screen.print(await outcomeText(context, done))
+    if (act === 'replay' && all && !json && done.length > 0) screen.print(await outcomeText(context, done))
     for (const key of unknown) screen.note(`no dead letter has the key ${shellQuoted(key)}`)
     return unknown.length === 0 ? 0 : 1
   }
@@ -37,11 +36,12 @@ async function outcomeText({ inbox, screen }: ActionContext, keys: readonly stri
   const replayed = new ReplayedEvents(inbox)
   for (const key of keys) replayed.add(key)
   let outcome = await replayed.count(patienceMs)
-  for (let news = performance.now(); outcome.open > 0 && performance.now() - news < patienceMs; ) {
+  let lastNewsAt = performance.now()
+  while (outcome.open > 0 && performance.now() - lastNewsAt < patienceMs) {
     await pause(100, undefined, { signal: screen.signal })
     const { open } = outcome
     outcome = await replayed.count(patienceMs)
-    if (outcome.open < open) news = performance.now()
+    if (outcome.open < open) lastNewsAt = performance.now()
   }
   const { handled, dead, gone, open } = outcome
   return `So far ${handled} handled, ${dead} failed again, ${open} open${gone === 0 ? '' : `, ${gone} no longer known`}.`
@@ -64,12 +64,12 @@ export const replay: Action = {
   help: ['replay <key…|--all>', 'passes dead letters to the handlers that have not completed, with fresh attempts'],
   flags: ['all', 'type', 'since', 'perSecond', 'reason'],
   takes: 'keys',
-  run: settle('replayMany', 'replayed', replayed),
+  run: settle('replay', 'replayed', replayed),
 }
 
 export const discard: Action = {
   help: ['discard <key…|--all>', 'deletes dead letters permanently'],
   flags: ['all', 'type', 'since', 'yes', 'reason'],
   takes: 'keys',
-  run: settle('discardMany', 'discarded'),
+  run: settle('discard', 'discarded'),
 }
