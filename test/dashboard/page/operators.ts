@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core'
+import type { Locator, Page } from 'playwright-core'
 import { type Dashboard, type DashboardOptions, dashboard } from '../../../src/dashboard/index.ts'
 import type { Receiver } from '../../../src/index.ts'
 import { openPage } from '../../support/browser.ts'
@@ -20,3 +20,29 @@ export const notice = (page: Page) => page.locator('#notice')
 
 /** The card of the only cause, or the first. */
 export const firstCause = (page: Page) => page.locator('.causes > li').first()
+
+/** Clicks in which an operator gets from the overview to the end of a task. */
+const budget = 2
+
+/** The hands of an operator on the overview: they reach what is visible. A click beyond the budget fails. */
+export async function handsOn(receiver: Receiver, options: Partial<DashboardOptions> = {}) {
+  const page = await openPage({ url: await serveInbox(receiver, options) })
+  const done: string[] = []
+  const spend = (act: string) => {
+    done.push(act)
+    if (done.length > budget) throw new Error(`this takes more than ${budget} clicks: ${done.join(', then ')}`)
+  }
+  return {
+    page,
+    async click(role: 'link' | 'button', name: string, within: Page | Locator = page) {
+      spend(`click ${name}`)
+      await within.getByRole(role, { name, exact: true }).click()
+    },
+    /** Types a text and presses Enter, which counts as one click. */
+    async enter(field: string, text: string) {
+      spend(`enter ${text}`)
+      await page.getByLabel(field, { exact: true }).fill(text)
+      await page.keyboard.press('Enter')
+    },
+  }
+}
