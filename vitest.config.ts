@@ -24,8 +24,8 @@ const slow = [
   'test/{platforms,queues}/*.test.ts',
   'test/inbox/durable-object/{objects,kills}.test.ts',
   'test/contract/inbox-durable-object-from-worker.test.ts',
-  // 40,000 deliveries.
-  'test/handlers/limits-for-an-hour.test.ts',
+  // 40,000 deliveries, and 5,000 replays at 100 a second.
+  'test/{handlers/limits-for-an-hour,dashboard/page/large-replay}.test.ts',
   // A process with little memory.
   'test/inbox/memory/small-heap.test.ts',
   // Many random steps, much load, all defaults, and programs that are started again and again.
@@ -81,7 +81,7 @@ export default defineConfig({
         typecheck: { enabled: true, include: ['test/types/*.test-d.ts'], tsconfig: 'test/types/tsconfig.json' },
       }),
       project('slow', { include: slow }),
-      project('pages', { include: pages, isolate: false }),
+      project('pages', { include: pages, exclude: slow, isolate: false }),
       project('installed', { include: installed, exclude: frameworks, globalSetup: 'test/package/install.ts' }),
       project('frameworks', { include: frameworks, globalSetup: 'test/package/install.ts', fileParallelism: false }),
     ],
