@@ -1,6 +1,6 @@
 import { type OverdueRecord, overdueIn, overdueType } from '../../handlers/expectations.ts'
+import { historyOf } from '../../inbox/operations/event-query.ts'
 import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
-import { storyOfMedia } from './story.ts'
 
 /** What became of an event that was not there at its deadline. */
 export interface Overdue extends OverdueRecord {
@@ -14,8 +14,8 @@ export interface Overdue extends OverdueRecord {
 export async function readOverdue(inbox: ReadableInbox, record: EventRecord): Promise<Overdue | undefined> {
   const overdue = overdueIn(record)
   if (overdue === undefined) return undefined
-  const { records } = await storyOfMedia(inbox, record.mediaId)
-  const came = records.find(
+  const records = inbox.events && (await historyOf(inbox.events, record.mediaId))
+  const came = records?.find(
     ({ type, receivedAt: acceptedAt }) => overdue.awaited.includes(type) && acceptedAt > record.receivedAt,
   )
   const remembers = inbox.events?.states.includes('handled')
