@@ -1,7 +1,7 @@
+import { type Overdue, readOverdue } from '../../handlers/overdue.ts'
 import { pausedFor } from '../../inbox/operations/paused.ts'
 import type { EventRecord, HandlerFailure } from '../../inbox/reading.ts'
 import type { DeadRow } from '../reading/causes.ts'
-import { type Overdue, readOverdue } from '../reading/overdue.ts'
 import type { Subject } from '../subject.ts'
 import type { Row } from './rows.tsx'
 

@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx'
+import type { Overdue } from '../../handlers/overdue.ts'
 import type { EventState } from '../../inbox/reading.ts'
 import { Mark } from '../../page/elements.tsx'
-import type { Overdue } from '../reading/overdue.ts'
 import type { PageState } from './page-state.ts'
 
 const shapes: Record<EventState, string> = { waiting: '○', running: '→', retrying: '↻', dead: '✕', handled: '✓' }

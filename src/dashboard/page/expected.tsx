@@ -1,7 +1,7 @@
 import { overdueType } from '../../handlers/expectations.ts'
+import { newestOverdue, type OverdueEvent } from '../../handlers/overdue.ts'
 import type { OpenExpectation } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
-import { newestOverdue, type OverdueEvent } from '../reading/overdue.ts'
 import { rowsOf } from './as-row.ts'
 import { Count } from './counts.tsx'
 import { amount, Foreign } from './elements.tsx'

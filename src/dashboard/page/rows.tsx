@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx'
+import type { Overdue } from '../../handlers/overdue.ts'
 import type { EventState, OpenExpectation } from '../../inbox/reading.ts'
 import { Mark } from '../../page/elements.tsx'
-import type { Overdue } from '../reading/overdue.ts'
 import { amount, cut, Foreign, StateMark } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago, age } from './times.tsx'

@@ -1,5 +1,5 @@
-import { type Overdue, readOverdue } from '../../../dashboard/reading/overdue.ts'
 import { overdueOf } from '../../../handlers/expectations.ts'
+import { type Overdue, readOverdue } from '../../../handlers/overdue.ts'
 import { shortId } from '../../../inbox/operations/operations.ts'
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, TraceCarrier } from '../../../inbox/reading.ts'
 import { plain, plainJson, shellQuoted, table } from '../../shared/text.ts'

@@ -1,6 +1,6 @@
-import { type OverdueRecord, overdueIn, overdueType } from '../../handlers/expectations.ts'
-import { historyOf } from '../../inbox/operations/event-query.ts'
-import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
+import { historyOf } from '../inbox/operations/event-query.ts'
+import type { EventRecord, ReadableInbox } from '../inbox/reading.ts'
+import { type OverdueRecord, overdueIn, overdueType } from './expectations.ts'
 
 /** What became of an event that was not there at its deadline. */
 export interface Overdue extends OverdueRecord {
