@@ -131,7 +131,7 @@ test('what is overdue is an event of its media item, whose story names the rule'
   })
   const { output: story } = await run(media, inbox, valuesOf(), 'm1')
   expect(story).toMatch(
-    /^2026-03-01T12:10:00\.000Z {2}dead letter {2}expectation\.overdue {2}m1 +1 +'overdue:encoded:.*\n {2}encoded: Error: no operator answers$/m,
+    /^[0-9a-f]{8} {2}2026-03-01T12:10:00\.000Z {2}overdue \(dead letter\) {2}expectation\.overdue {2}m1 +1 +'overdue:encoded:.*\n {2}encoded: Error: no operator answers$/m,
   )
   const { output: list } = await run(events, inbox, valuesOf({ type: 'expectation.overdue' }))
   expect(list).toMatch(/expectation\.overdue {2}m1 .*\n.*\n1 event\n/)

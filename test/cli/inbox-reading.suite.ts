@@ -96,7 +96,7 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
       await makeDeadLetter('m1', 'm2', 'm3')
       const { code, output, errors } = await inbox('events', '--state', 'dead', '--oldest', '--limit', '2')
       expect({ code, errors }).toEqual({ code: 0, errors: '' })
-      expect(output).toMatch(/^received +state +type +media +attempts +key\n/)
+      expect(output).toMatch(/^short id +received +state +type +media +attempts +key\n/)
       expect(
         output.match(/ dead letter {2}encoding\.finished {2}m\d +2 +m\d\n {2}publish: Error: no room for /g),
       ).toEqual([expect.stringContaining('m1'), expect.stringContaining('m2')])

@@ -97,13 +97,13 @@ describe('inbox dead-letters', () => {
     const { code, output, errors } = await inbox('dead-letters')
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
     const [header, ...lines] = output.split('\n')
-    expect(header).toMatch(/^died +type +media +attempts +key$/)
+    expect(header).toMatch(/^short id +died +type +media +attempts +key$/)
     const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z`
     expect(lines[0]).toMatch(
-      new RegExp(String.raw`^${time}  encoding\.finished  m2 \\u\{1b\}\[31m  2 +\$'m2 \\033\[31m'$`),
+      new RegExp(String.raw`^[0-9a-f]{8}  ${time}  encoding\.finished  m2 \\u\{1b\}\[31m  2 +\$'m2 \\033\[31m'$`),
     )
     expect(lines[1]).toBe('  publish: Error: no room for \\u{1b}[31mit')
-    expect(lines[2]).toMatch(new RegExp(`^${time}  encoding\\.finished  m1 +2 +m1$`))
+    expect(lines[2]).toMatch(new RegExp(`^[0-9a-f]{8}  ${time}  encoding\\.finished  m1 +2 +m1$`))
     expect(lines.slice(4)).toEqual(['2 of 2 dead letters', ''])
   })
 

@@ -1,11 +1,12 @@
 import type { Action } from './action.ts'
 import { counted, deadLetterJson, deadLettersText } from './print.ts'
+import { named } from './shown.ts'
 
 export const deadLetters: Action = {
   help: ['dead-letters', 'lists dead letters and why they died, unreadable deliveries included, newest first'],
   flags: ['limit', 'offset'],
   async run({ inbox, values: { limit = 100, offset = 0, json }, screen }) {
-    const found = await inbox.deadLetters.list({ limit, offset })
+    const found = await Promise.all((await inbox.deadLetters.list({ limit, offset })).map(named))
     const { deadLetters: total } = await inbox.stats()
     if (json) screen.json({ deadLetters: found.map(deadLetterJson), total })
     else {

@@ -6,6 +6,7 @@ import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { counted, eventsText } from './print.ts'
+import { shownEvent } from './shown.ts'
 
 /** Checks that the inbox can tell which events are in the state. */
 function checkState({ events: { states } }: InspectedInbox, state: EventState | undefined): void {
@@ -54,12 +55,12 @@ export const events: Action = {
       ...(limit !== undefined && { limit }),
       ...(cursor !== undefined && { cursor }),
     }
-    const page = await nextPage(inbox, query, screen)
+    const { events: listed, cursor: next } = await nextPage(inbox, query, screen)
+    const found = await Promise.all(listed.map((event) => shownEvent(inbox, event)))
     if (json) {
-      screen.json(page)
+      screen.json({ events: found, cursor: next })
       return 0
     }
-    const { events: found, cursor: next } = page
     if (found.length > 0) screen.print(eventsText(found, await inbox.pauses.list(), screen.paint))
     screen.print(counted(found.length, 'event'))
     if (next !== undefined) screen.print(`There can be more. Repeat the command with --cursor=${shellQuoted(next)}`)

@@ -1,11 +1,12 @@
 import { mediaBeginning } from '../../../inbox/operations/finding.ts'
-import type { DeadLetter, EventRecord, EventState, InspectedInbox } from '../../../inbox/reading.ts'
+import type { DeadLetter, EventState, InspectedInbox } from '../../../inbox/reading.ts'
 import type { Paint } from '../../shared/text.ts'
 import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
-import { bodyJson, counted, deadLetterJson, deadLettersText, eventsText } from './print.ts'
+import { bodyJson, counted, deadLetterJson, deadLettersText, eventsText, inOneLine } from './print.ts'
 import { whyUnknown } from './show.ts'
+import { type Named, named, type ShownEvent, shownEvent } from './shown.ts'
 import type { Target } from './target.ts'
 
 /** Maximum number of media items that are named. */
@@ -25,8 +26,9 @@ export const media: Action = {
     const exact = await inbox.history(given)
     const begun = exact.length > 0 ? [] : await mediaBeginning(inbox, given)
     const [mediaId = given] = begun.length === 1 ? begun : []
-    const events = mediaId === given ? exact : await inbox.history(mediaId)
-    const unreadable = await unreadableWith(inbox, mediaId)
+    const records = mediaId === given ? exact : await inbox.history(mediaId)
+    const events = await Promise.all(records.map((record) => shownEvent(inbox, record)))
+    const unreadable = await Promise.all((await unreadableWith(inbox, mediaId)).map(named))
     if (values.json) screen.json({ events, unreadable: unreadable.map(deadLetterJson) })
     else {
       const pauses = await inbox.pauses.list()
@@ -51,9 +53,12 @@ async function unreadableWith({ deadLetters }: InspectedInbox, mediaId: string):
   })
 }
 
-function nextStep(events: readonly EventRecord[], target: Target): string {
+function nextStep(events: readonly ShownEvent[], target: Target): string {
   const open = events.filter(({ state }) => state !== 'handled')
-  if (open.length === 0) return `${counted(events.length, 'event')}, handled`
+  const missing = events.flatMap(({ overdue }) =>
+    overdue?.outcome === 'missing' ? [`still missing: ${overdue.awaited.map(inOneLine).join(' or ')}`] : [],
+  )
+  if (open.length === 0) return [`${counted(events.length, 'event')}, handled`, ...missing].join('\n')
   // A dead letter is never handled unless an operator replays it.
   const [worst] = [...open].sort((a, b) => urgency.indexOf(a.state) - urgency.indexOf(b.state))
   const are = `${open.length} of ${counted(events.length, 'event')} ${open.length === 1 ? 'is' : 'are'} not handled yet`
@@ -62,7 +67,7 @@ function nextStep(events: readonly EventRecord[], target: Target): string {
 
 const urgency: readonly EventState[] = ['dead', 'retrying', 'running', 'waiting']
 
-function unreadableText(unreadable: readonly DeadLetter[], target: Target, paint: Paint) {
+function unreadableText(unreadable: readonly Named<DeadLetter>[], target: Target, paint: Paint) {
   const command = commandLine(target, 'show', unreadable[0]?.key ?? '')
   return [
     'Unreadable deliveries that mention it:',

@@ -1,7 +1,9 @@
+import type { Overdue } from '../../../handlers/overdue.ts'
 import { pausedFor } from '../../../inbox/operations/paused.ts'
 import type { EventRecord, EventState, HandlerFailure, OpenExpectation, Pause } from '../../../inbox/reading.ts'
 import type { DeadLetter, UnreadableDelivery } from '../../../index.ts'
 import { type Paint, plain, shellQuoted, table } from '../../shared/text.ts'
+import type { Named, ShownEvent } from './shown.ts'
 import { time } from './times.ts'
 
 /** The words for the states of an event. */
@@ -13,17 +15,33 @@ export const stateWords: Readonly<Record<EventState, string>> = {
   handled: 'handled',
 }
 
-/** Says in which state an event is, or which paused handlers it waits for. */
-export function stateText(record: EventRecord, pauses: readonly Pause[] = []): string {
+/** What became of an event that did not come in time. */
+export const outcomeWords: Readonly<Record<Overdue['outcome'], string | undefined>> = {
+  missing: 'still missing',
+  came: 'came later',
+  unknown: undefined,
+}
+
+/** Says in which state an event is, or which paused handlers it waits for. Of an overdue event, that says little. */
+export function stateText({ overdue, ...record }: ShownEvent, pauses: readonly Pause[] = []): string {
   const paused = pausedFor(record, pauses)
-  return paused === undefined ? stateWords[record.state] : `waits for ${inOneLine(paused)} (paused)`
+  const state = paused === undefined ? stateWords[record.state] : `waits for ${inOneLine(paused)} (paused)`
+  if (overdue === undefined) return state
+  return `${['overdue', outcomeWords[overdue.outcome] ?? []].flat().join(', ')} (${state})`
 }
 
 /** Formats dead letters for people: one row each, followed by the last error of every handler that failed. */
-export const deadLettersText = (deadLetters: readonly DeadLetter[], paint: Paint): string =>
-  rowsText(['died', 'type', 'media', 'attempts', 'key'], deadLetters, deadLetterCells, deadLetterErrors, paint)
+export const deadLettersText = (deadLetters: readonly Named<DeadLetter>[], paint: Paint): string =>
+  rowsText(
+    ['short id', 'died', 'type', 'media', 'attempts', 'key'],
+    deadLetters,
+    deadLetterCells,
+    deadLetterErrors,
+    paint,
+  )
 
-const deadLetterCells = ({ diedAt, event, attempts, key }: DeadLetter): string[] => [
+const deadLetterCells = ({ shortId: id, diedAt, event, attempts, key }: Named<DeadLetter>): string[] => [
+  id,
   diedAt.toISOString(),
   plain(event?.type ?? '(unreadable)'),
   plain(event?.mediaId ?? '-'),
@@ -36,16 +54,17 @@ const deadLetterErrors = ({ unreadable, failures }: DeadLetter): string[] =>
   unreadable === undefined ? errorLines(failures) : [`  could not be parsed: ${inOneLine(unreadable.reason)}`]
 
 /** Formats events for people: one row each, followed by the errors of its last attempt that failed. */
-export const eventsText = (events: readonly EventRecord[], pauses: readonly Pause[], paint: Paint): string =>
+export const eventsText = (events: readonly ShownEvent[], pauses: readonly Pause[], paint: Paint): string =>
   rowsText(
-    ['received', 'state', 'type', 'media', 'attempts', 'key'],
+    ['short id', 'received', 'state', 'type', 'media', 'attempts', 'key'],
     events,
     (event) => eventCells(event, pauses),
     lastErrors,
     paint,
   )
 
-const eventCells = (event: EventRecord, pauses: readonly Pause[]): string[] => [
+const eventCells = (event: ShownEvent, pauses: readonly Pause[]): string[] => [
+  event.shortId,
   event.receivedAt.toISOString(),
   stateText(event, pauses),
   plain(event.type),

@@ -1,11 +1,12 @@
 import { overdueOf } from '../../../handlers/expectations.ts'
-import { type Overdue, readOverdue } from '../../../handlers/overdue.ts'
-import { shortId } from '../../../inbox/operations/operations.ts'
-import type { DeadLetter, EventRecord, EventState, FailedAttempt, TraceCarrier } from '../../../inbox/reading.ts'
+import type { Overdue } from '../../../handlers/overdue.ts'
+import { pausedFor } from '../../../inbox/operations/paused.ts'
+import type { DeadLetter, EventRecord, EventState, FailedAttempt, Pause, TraceCarrier } from '../../../inbox/reading.ts'
 import { plain, plainJson, shellQuoted, table } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
-import { bodyJson, deadLetterJson, errorLines, inOneLine, stateText, stateWords } from './print.ts'
+import { bodyJson, deadLetterJson, errorLines, inOneLine, outcomeWords, stateText } from './print.ts'
+import { type Named, named, type ShownEvent, shownEvent } from './shown.ts'
 import type { Target } from './target.ts'
 import { time } from './times.ts'
 
@@ -14,18 +15,16 @@ export const show: Action = {
   flags: [],
   takes: 'key',
   async run({ inbox, target, words: [key = ''], values, screen }) {
-    const event = await inbox.events.get(key)
-    const deadLetter = event === undefined ? await inbox.deadLetters.get(key) : undefined
-    if (event !== undefined) {
+    const record = await inbox.events.get(key)
+    const deadLetter = record === undefined ? await inbox.deadLetters.get(key) : undefined
+    if (record !== undefined) {
+      const event = await shownEvent(inbox, record)
       if (values.json) screen.json(event)
-      else {
-        const state = stateText(event, await inbox.pauses.list())
-        const text = eventText(event, target, state, await readOverdue(inbox, event))
-        screen.print(`short id  ${await shortId(key)}\n${text}`)
-      }
+      else screen.print(eventText(event, target, await inbox.pauses.list()))
     } else if (deadLetter !== undefined) {
-      if (values.json) screen.json({ state: 'dead', ...deadLetterJson(deadLetter) })
-      else screen.print(unreadableText(deadLetter, target))
+      const dead = await named(deadLetter)
+      if (values.json) screen.json({ state: 'dead', ...deadLetterJson(dead) })
+      else screen.print(unreadableText(dead, target))
     } else {
       if (values.json) screen.json(null)
       screen.note(`no event has the key ${shellQuoted(key)}: ${whyUnknown(inbox.events.states)}`)
@@ -41,16 +40,17 @@ export const whyUnknown = (states: readonly EventState[]): string =>
     states.includes('handled') ? ' so long ago that it is forgotten (24 h by default)' : ' (this inbox forgets those)'
   }`
 
-function eventText(record: EventRecord, target: Target, stateShown: string, overdue: Overdue | undefined): string {
+function eventText(record: ShownEvent, target: Target, pauses: readonly Pause[]): string {
   const { key, type, mediaId, state, receivedAt, attempts, completed, failedAttempts, dueAt, endedAt, trace } = record
-  const { startedAt, process, owed = [] } = record
-  const isPaused = state === 'retrying' && stateShown !== stateWords.retrying
+  const { startedAt, process, owed = [], overdue } = record
+  const isPaused = pausedFor(record, pauses) !== undefined
   const facts = {
+    'short id': record.shortId,
     key: shellQuoted(key),
     type: plain(type),
     ...(overdue && overdueFacts(record, overdue)),
     media: shellQuoted(mediaId),
-    state: stateShown,
+    state: stateText(record, pauses),
     [overdue ? 'due' : 'received']: time(receivedAt),
     attempts: `${attempts}`,
     ...(completed.length > 0 && { completed: completed.map(inOneLine).join(', ') }),
@@ -74,7 +74,7 @@ function eventText(record: EventRecord, target: Target, stateShown: string, over
 
 function overdueFacts({ event }: EventRecord, { rule, begunBy, awaited, came, outcome }: Overdue) {
   const unknown = 'not known, since this inbox forgets what it has handled'
-  const what = came ? `came later, ${time(came.receivedAt)}` : outcome === 'missing' ? 'still missing' : unknown
+  const what = `${outcomeWords[outcome] ?? unknown}${came ? `, ${time(came.receivedAt)}` : ''}`
   return {
     rule: inOneLine(rule),
     'begun by': plain((event && overdueOf(event)?.event.type) ?? begunBy),
@@ -108,9 +108,10 @@ function nextStep({ key, state }: EventRecord, target: Target): string[] {
   return []
 }
 
-function unreadableText({ key, receivedAt, diedAt, unreadable }: DeadLetter, target: Target): string {
+function unreadableText({ shortId, key, receivedAt, diedAt, unreadable }: Named<DeadLetter>, target: Target): string {
   const { reason = '', eventId, body = new Uint8Array() } = unreadable ?? {}
   const facts = {
+    'short id': shortId,
     key: shellQuoted(key),
     state: 'dead letter: a delivery that could not be parsed',
     reason: inOneLine(reason),
