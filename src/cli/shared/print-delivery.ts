@@ -1,4 +1,5 @@
 import type { DeliveryRecord, Sending } from '../../emulator/sending/sending.ts'
+import { durationText } from '../../internal/duration.ts'
 import { withRefusedHint } from '../../internal/refused.ts'
 import { secretsIn, withoutSecret } from './mask.ts'
 import { secretOf } from './schemes.ts'
@@ -40,6 +41,6 @@ export function printDelivery(
   const body = plain((maskedAnswer(delivery, sending, secrets) ?? '').slice(0, 200))
   print([...cells.with(3, status), ...to, body].join('  ').trimEnd())
   if (failure === undefined) return
-  const retry = retryInMs === undefined ? '' : `; retry in ${Math.round(retryInMs) / 1_000} s`
+  const retry = retryInMs === undefined ? '' : `; retry in ${durationText(retryInMs)}`
   print(`${' '.repeat(14)}not acknowledged (${failure.reason}): ${withRefusedHint(plain(failure.message))}${retry}`)
 }

@@ -64,5 +64,15 @@ function deliveryJson(delivery: DeliveryRecord, { payload, body }: Sending, answ
   const event = Object.entries({ type, mediaId, emittedAt, qualities })
   // A body of another service may have none of these fields.
   const known = Object.fromEntries(body === undefined ? event : event.filter(([, value]) => value !== ''))
-  return { ...known, attempt, copy, startedAt, durationMs, status, answer: answerBody, failure, retryInMs }
+  return {
+    ...known,
+    attempt,
+    copy,
+    startedAt,
+    durationMs,
+    status,
+    answer: answerBody,
+    failure,
+    retryInMs: retryInMs && Math.round(retryInMs),
+  }
 }
