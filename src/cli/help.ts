@@ -39,9 +39,12 @@ export function commandHelp(path: string, command: Command): string {
     `${sentence(summary)}${details === undefined ? '' : `\n${details}`}`,
     `Options:\n${rows.map(([left, right]) => optionLines(left, right)).join('\n')}`,
     exitCodeLines({ ...exitCodes, ...command.exitCodes }),
-    `${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((each) => `  ${program} ${each}`).join('\n')}`,
+    ...(examples.length === 0 ? [] : [exampleLines(examples)]),
   ].join('\n\n')
 }
+
+const exampleLines = (examples: readonly string[]): string =>
+  `${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((each) => `  ${program} ${each}`).join('\n')}`
 
 const sentence = (text: string): string => `${text[0]?.toUpperCase()}${text.slice(1)}.`
 

@@ -60,7 +60,7 @@ async function runOneOf(
   const chosenPath = `${path} ${name}`
   if ('commands' in chosen) return runOneOf({ ...chosen, path: chosenPath }, rest, context, screen)
   if (asksForHelp(rest)) {
-    screen.print(fit(commandHelp(chosenPath, chosen), widthOf(context)))
+    screen.print(fit(commandHelp(chosenPath, actionIn(rest, chosen) ?? chosen), widthOf(context)))
     return 0
   }
   try {
@@ -69,9 +69,17 @@ async function runOneOf(
     return await chosen.run(input, serves ? endingWithOutput(screen, context) : screen)
   } catch (error) {
     if (!isWrongUsage(error)) throw error
-    throw new UsageError(`${inFlags(error.message, chosen)}${helpHint(chosenPath)}`, { cause: error })
+    const action = actionIn(rest, chosen)
+    throw new UsageError(
+      `${inFlags(error.message, chosen)}${helpHint(action === undefined ? chosenPath : `${chosenPath} ${action.name}`)}`,
+      { cause: error },
+    )
   }
 }
+
+/** Finds the action that the arguments of a command name. */
+const actionIn = (args: readonly string[], { actions }: Command): Command | undefined =>
+  actions?.find(({ name }) => args.includes(name))
 
 /** The width of a help text: that of the terminal, within readable limits. */
 const widthOf = ({ stdout: { columns = 100 } }: ProgramContext): number => Math.min(Math.max(columns, 60), 100)

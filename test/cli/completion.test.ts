@@ -47,7 +47,12 @@ const offeredBy: Record<Shell, (words: readonly string[]) => Promise<string[]>> 
 }
 
 const everyCommand = commands.flatMap((each): [path: string[], command: Command][] =>
-  'commands' in each ? each.commands.map((one) => [[each.name, one.name], one]) : [[[each.name], each]],
+  'commands' in each
+    ? each.commands.map((one) => [[each.name, one.name], one])
+    : [
+        [[each.name], each],
+        ...(each.actions ?? []).map((one): [string[], Command] => [[each.name, 'place', one.name], one]),
+      ],
 )
 
 const flagsOf = (command: Command) => [...Object.keys(command.flags), 'json', 'help'].map(flagName)
@@ -71,6 +76,17 @@ const cases: [typed: string[], offered: readonly string[]][] = [
     ['lifecycle', ...eventTypes],
   ],
   [['inbox', 'events.db', 'dea'], ['dead-letters']],
+  // Each action has flags of its own.
+  [
+    ['inbox', 'events.db', 'replay', '--'],
+    ['--target', '--schema', '--queue', '--type', '--all', '--since', '--per-second', '--reason', '--json', '--help'],
+  ],
+  [['inbox', '--queue', 'q', 'redis://h', 'stats', '--l'], []],
+  [
+    ['inbox', 'events.db', 'events', '--state', ''],
+    ['waiting', 'running', 'retrying', 'dead', 'handled'],
+  ],
+  [['inbox', 'replay', 'show', '--p'], []],
   [['completion', ''], shells],
   // These can be files.
   [['resend', ''], []],

@@ -168,3 +168,23 @@ describe('The program', () => {
     expect(await outputOf(false)).not.toContain('\u001b')
   })
 })
+
+test('the help of an action has only its flags, and a wrong flag leads to it', async () => {
+  for (const line of [
+    ['inbox', 'events.db', 'stop', '--help'],
+    ['inbox', 'stop', '-h'],
+    ['help', 'inbox', 'stop'],
+  ]) {
+    const { code, output } = await finish(line)
+    expect(code).toBe(0)
+    expect(output).toMatch(/^Usage: media-webhooks inbox <target> stop <key> \[options\]\n\nAsks the process /)
+    expect(output.match(/^ {2}--[a-z-]+/gm)?.map((flag) => flag.trim())).toEqual(
+      ['target', 'schema', 'queue', 'reason', 'json', 'help'].map((name) => `--${name}`),
+    )
+  }
+  const { code, errors } = await finish(['inbox', 'events.db', 'stop', 'a', '--all'])
+  expect([code, errors]).toEqual([
+    2,
+    "media-webhooks: stop does not take --all (see 'media-webhooks inbox stop --help')\n",
+  ])
+})

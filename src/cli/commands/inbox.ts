@@ -1,20 +1,21 @@
 import { keyOf } from '../../inbox/operations/finding.ts'
-import { defineCommand } from '../shared/command.ts'
+import { type Command, defineCommand } from '../shared/command.ts'
 import { UsageError } from '../shared/flags.ts'
-import { actionNames, actionOf, actionsHelp, findAction } from './inbox/actions.ts'
+import { actionNames, actionOf, actionsHelp, commandsOf, findAction } from './inbox/actions.ts'
 import { explained } from './inbox/explain.ts'
 import { flags } from './inbox/flags.ts'
 import { migrateTables } from './inbox/migrate.ts'
 import { openTarget, readTarget } from './inbox/target.ts'
 
-export const inbox = defineCommand({
+const command = defineCommand({
   name: 'inbox',
   summary: 'shows the events of an inbox in SQLite, Postgres or Redis, and replays its dead letters',
   details:
     `\nActions:\n${actionsHelp}\n\n` +
+    'With an action, --help prints what it takes.\n' +
     'It also works while servers handle the events. Unreadable deliveries are also dead letters: they passed\n' +
     'verification and could not be parsed. If one still cannot be parsed, a replay keeps it. Put a key that begins with\n' +
-    'a dash after --. For a key you can also give its short id, 8 digits that show and the page print.\n' +
+    'a dash after --. For a key of the newest events you can also give its short id, which the lists and the page print.\n' +
     'Other users of this machine can see the command line. If the URL contains a password, give a dash (-) in its place\n' +
     'and write the URL to standard input. For Postgres you can also leave the password out, and set PGPASSWORD.',
   positionalFlag: 'target',
@@ -56,3 +57,5 @@ export const inbox = defineCommand({
     }
   },
 })
+
+export const inbox: Command = { ...command, actions: commandsOf(command) }

@@ -25,6 +25,8 @@ export interface Command<Of extends Flags = Flags> {
   readonly positionalFlag?: keyof Of & string
   /** The name of any number of further arguments, such as `[key…]`. */
   readonly morePositionals?: string
+  /** The command with each of the actions that can follow its first argument, under the name of the action. */
+  readonly actions?: readonly Command[]
   /** The words that each argument can be, for the completion in a shell. An argument without words can be a file. */
   readonly argumentWords?: readonly (readonly string[])[]
   readonly flags: Of
@@ -38,7 +40,7 @@ export interface Command<Of extends Flags = Flags> {
    */
   readonly serves?: true | ((input: CommandInput<Of>) => boolean)
   /** Whole command lines, without the name of the program. */
-  readonly examples: readonly [string, ...string[]]
+  readonly examples: readonly string[]
   /**
    * Runs the command.
    * @returns the exit code

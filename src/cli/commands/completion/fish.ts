@@ -1,14 +1,29 @@
-import type { Level } from './levels.ts'
+import { type Level, parentsOf } from './levels.ts'
 
 /** Writes the script for fish. */
 export const fishScript = (program: string, levels: readonly Level[]): string => `\
 # Completes ${program} in fish. Load it with: ${program} completion fish | source
-function ${predicate(program)} --description 'true if the line begins with these words after the program'
-    set -l words (commandline -opc)
-    set -l last (math 1 + (count $argv))
-    test "$words[2..$last]" = "$argv"
+function ${predicate(program)} --description 'true if these words are the command of the line'
+    set -l words (commandline -opc)[2..]
+    set -l cmd $words[1]
+    switch "$cmd"
+${parentsOf(levels, false)
+  .map(([group]) => `        case ${group}\n            set cmd $words[1..2]`)
+  .join('\n')}
+${parentsOf(levels, true).map(actionCase).join('\n')}
+    end
+    test "$cmd" = "$argv"
 end
 ${levels.flatMap((level) => linesOf(program, level)).join('\n')}`
+
+const actionCase = ([command, actions]: readonly [string, readonly string[]]): string => `\
+        case ${command}
+            for word in $words[3..]
+                if contains -- $word ${actions.join(' ')}
+                    set cmd $cmd $word
+                    break
+                end
+            end`
 
 const predicate = (program: string): string => `__${program.replaceAll('-', '_')}_is`
 

@@ -6,6 +6,8 @@ import { type Flag, flagName } from '../../shared/flags.ts'
 export interface Level {
   /** The words after the name of the program, such as `keys create`. */
   readonly path: string
+  /** `true` if an argument comes before the last word: `inbox <target> replay`. */
+  readonly isAction?: true
   /** The words of each argument. An argument without words can be a file. `undefined` if there are no arguments. */
   readonly arguments: readonly (readonly Word[])[] | undefined
   readonly flags: readonly CompletedFlag[]
@@ -42,12 +44,15 @@ export function levelsOf(commands: readonly (Command | CommandGroup)[]): Level[]
             { path: each.name, arguments: [each.commands.map(wordOf)], flags: [helpFlag] },
             ...each.commands.map((command) => levelOf(`${each.name} ${command.name}`, command)),
           ]
-        : [levelOf(each.name, each)],
+        : [levelOf(each.name, each), ...actionLevels(each)],
     ),
   ]
 }
 
 const wordOf = ({ name, summary }: Command | CommandGroup): Word => ({ word: name, help: summary })
+
+const actionLevels = ({ name, actions = [] }: Command): Level[] =>
+  actions.map((action) => ({ ...levelOf(`${name} ${action.name}`, action), isAction: true }))
 
 function levelOf(path: string, command: Command): Level {
   const { positionals, positionalFlag, morePositionals, argumentWords = [], flags, json } = command
@@ -57,6 +62,21 @@ function levelOf(path: string, command: Command): Level {
     arguments: takesArguments ? argumentWords.map((words) => words.map((word) => ({ word }))) : undefined,
     flags: Object.entries({ ...flags, ...commonFlags(json) }).map(([name, flag]) => completedFlag(name, flag)),
   }
+}
+
+/** A word that others follow, and those. */
+type Parent = readonly [word: string, children: readonly string[]]
+
+/** Finds the commands that have others behind them, directly or as actions. */
+export function parentsOf(levels: readonly Level[], ofActions: boolean): Parent[] {
+  const pairs = levels.flatMap(({ path, isAction = false }) => {
+    const [parent = '', child] = path.split(' ')
+    return child === undefined || isAction !== ofActions ? [] : [[parent, child] as const]
+  })
+  return [...new Set(pairs.map(([parent]) => parent))].map((parent) => [
+    parent,
+    pairs.flatMap((pair) => (pair[0] === parent ? pair[1] : [])),
+  ])
 }
 
 const completedFlag = (name: string, { help, takes, words = [] }: Flag): CompletedFlag => ({

@@ -1,15 +1,20 @@
-import type { Level } from './levels.ts'
+import { type Level, parentsOf } from './levels.ts'
 
 /** Writes the script for bash. */
 export const bashScript = (program: string, levels: readonly Level[]): string => `\
 # Completes ${program} in bash. Load it with: eval "$(${program} completion bash)"
 _${identifier(program)}() {
-  local word=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]} cmd= index=$((COMP_CWORD - 1)) offered=
+  local word=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]} cmd= index=$((COMP_CWORD - 1)) offered= each
   # Bash takes --flag=value apart.
   if [[ $word == = ]]; then word=; elif [[ $previous == = ]]; then previous=\${COMP_WORDS[COMP_CWORD - 2]}; fi
   if ((COMP_CWORD > 1)); then cmd=\${COMP_WORDS[1]} index=$((COMP_CWORD - 2)); fi
   if ((COMP_CWORD > 2)); then
     case $cmd in ${groupsOf(levels)}) cmd="$cmd \${COMP_WORDS[2]}" index=$((COMP_CWORD - 3)) ;; esac
+  fi
+  if ((COMP_CWORD > 3)); then
+    for each in "\${COMP_WORDS[@]:3:COMP_CWORD-3}"; do
+${actionCases(levels)}
+    done
   fi
 ${lookup(levels)}
   COMPREPLY=($(compgen -W "$offered" -- "$word"))
@@ -20,10 +25,15 @@ complete -o default -F _${identifier(program)} ${program}`
 export const zshScript = (program: string, levels: readonly Level[]): string => `\
 # Completes ${program} in zsh. Load it after compinit, with: eval "$(${program} completion zsh)"
 _${identifier(program)}() {
-  local word=$words[CURRENT] previous=$words[CURRENT-1] cmd= index=$((CURRENT - 2)) offered=
+  local word=$words[CURRENT] previous=$words[CURRENT-1] cmd= index=$((CURRENT - 2)) offered= each
   if ((CURRENT > 2)); then cmd=$words[2] index=$((CURRENT - 3)); fi
   if ((CURRENT > 3)); then
     case $cmd in ${groupsOf(levels)}) cmd="$cmd $words[3]" index=$((CURRENT - 4)) ;; esac
+  fi
+  if ((CURRENT > 4)); then
+    for each in "\${(@)words[4,CURRENT-1]}"; do
+${actionCases(levels)}
+    done
   fi
 ${lookup(levels)}
   if [[ -n $offered ]]; then compadd -- \${=offered}; else _files; fi
@@ -34,7 +44,18 @@ const identifier = (program: string): string => program.replaceAll('-', '_')
 
 /** The groups of commands: the second word after the program belongs to the command. */
 const groupsOf = (levels: readonly Level[]): string =>
-  [...new Set(levels.flatMap(({ path }) => (path.includes(' ') ? [path.split(' ')[0]] : [])))].join(' | ')
+  parentsOf(levels, false)
+    .map(([group]) => group)
+    .join(' | ')
+
+/** Takes the first word that is an action into the command. */
+const actionCases = (levels: readonly Level[]): string =>
+  parentsOf(levels, true)
+    .map(([command, actions]) => {
+      const patterns = actions.map((action) => `'${command} ${action}'`).join(' | ')
+      return `      case "$cmd $each" in ${patterns}) cmd="$cmd $each" ;; esac`
+    })
+    .join('\n')
 
 /** Sets \`offered\` to the words that fit the command, the word before and the number of the argument. */
 function lookup(levels: readonly Level[]): string {

@@ -1,3 +1,4 @@
+import type { Command } from '../../shared/command.ts'
 import { flagName, UsageError } from '../../shared/flags.ts'
 import { suggestion } from '../../shared/suggestion.ts'
 import { table } from '../../shared/text.ts'
@@ -47,6 +48,29 @@ export const actionsHelp = table(
   Object.values(actions).map(({ help }) => help),
   '  ',
 )
+
+/** The command `inbox` with each action: its own arguments and flags. */
+export const commandsOf = ({ details: _, morePositionals: __, argumentWords: ___, ...inbox }: Command): Command[] =>
+  Object.entries(actions).map(
+    ([
+      name,
+      {
+        help: [usage, what],
+        flags,
+      },
+    ]) => ({
+      ...inbox,
+      name,
+      summary: what,
+      positionals: [usage],
+      flags: Object.fromEntries(
+        Object.entries(inbox.flags).filter(
+          ([flag]) => !Object.hasOwn(actionFlags, flag) || flags.some((each) => each === flag),
+        ),
+      ),
+      examples: inbox.examples.filter((example) => example.split(' ').includes(name)),
+    }),
+  )
 
 /** Finds the action that the command line asks for. `undefined`: no action has that name. */
 export const findAction = ({ positionals: [name = ''] }: Pick<InboxInput, 'positionals'>): Action | undefined =>
