@@ -382,6 +382,8 @@ export interface Operation {
   /** The cause whose dead letters it was about, as the dashboard names it. */
   readonly cause?: string | undefined
   readonly reason?: string | undefined
+  /** The job of the dashboard that carried it out. Its process knows what became of the events. */
+  readonly job?: string | undefined
 }
 
 /** An operation to store, with the keys of its events. They are counted if `count` is absent. */

@@ -39,7 +39,7 @@ async function failing(inbox: Parameters<typeof receiverWith>[0] = {}) {
 }
 
 describe('what operators did', () => {
-  test('is shown on the overview, the event and its cause, with who and why, also after a restart', async () => {
+  test('is shown on the overview, the event and its cause, with who, why and the outcome, also after a restart', async () => {
     const path = await freshPath()
     const { receiver, page } = await failing({ inbox: sqliteInbox({ path }) })
     await act(page, 'discard', { key: 'm1', confirmed: 'yes', reason: 'a test of ours' })
@@ -52,11 +52,14 @@ describe('what operators did', () => {
       'ana paused the handler publish, now',
       'ana discarded 1 event, now: “a test of ours”',
     ]
-    await expect.poll(async () => operationsIn(await read(page, ''))).toEqual(all)
-    expect(operationsIn(await read(page, 'event?key=m2'))).toEqual(all.slice(0, 1))
+    const replayed = (outcome: string) => [`${all[0]}. 2 events ${outcome}.`]
+    const paused = replayed('waiting, running or waiting for a retry')
+    await expect.poll(async () => operationsIn(await read(page, ''))).toEqual([...paused, ...all.slice(1)])
+    expect(operationsIn(await read(page, 'event?key=m2'))).toEqual(paused)
     await act(page, 'resume', { scope: 'handler', handler: 'publish' })
     await untilDead(receiver, 2)
-    expect(operationsIn(await read(page, `dead-letters?cause=${cause}`))).toEqual(all.slice(0, 1))
+    const ended = replayed('failed again, dead letters now')
+    expect(operationsIn(await read(page, `dead-letters?cause=${cause}`))).toEqual(ended)
 
     await receiver.close()
     const later = receiverWith({ inbox: sqliteInbox({ path }) })
@@ -81,7 +84,9 @@ describe('what operators did', () => {
   test('is kept in the process for an inbox that stores nothing of it', async () => {
     const { page } = await failing({ inbox: memoryInbox() })
     await act(page, 'replay', { key: 'm1' })
-    await expect.poll(async () => operationsIn(await read(page, ''))).toEqual(['ana replayed 1 event, now'])
+    await expect.poll(async () => operationsIn(await read(page, ''))).toEqual([
+      'ana replayed 1 event, now. 1 event failed again, dead letters now.',
+    ])
     expect(operationsIn(await read(page, 'event?key=m2'))).toEqual([])
   })
 })

@@ -39,14 +39,14 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
   const { job, ended } = jobs.start(what, selection)
   const action = { job: job.id, action: what }
   record(page, { ...action, selection }, `${what} was asked for on the dashboard`)
-  void ended.then(() => {
+  const stored = ended.then(() => {
     const { state, total, done: count, keys } = job
     record(page, { ...action, state, total, done: count }, `${what} on the dashboard has ended`)
     const cause = selection.scope === 'found' ? selection.filter.cause : undefined
     const act = what === 'stop-handler' ? 'stop' : what
-    if (count > 0) return store(page, { act, keys, count, cause, reason: reasonIn(form) })
+    if (count > 0) return store(page, { act, keys, count, cause, reason: reasonIn(form), job: job.id })
   })
-  await Promise.race([ended, new Promise((resolve) => setTimeout(resolve, waitMs))])
+  await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, waitMs))])
   if (job.state === 'running') return to(page, 'job', { id: job.id })
   if (job.state === 'failed') throw job.error
   const isPartial = job.done < (job.total ?? 0)

@@ -35,7 +35,7 @@ type RunningJob = { -readonly [Name in keyof Job]: Job[Name] } & {
   isStopping: boolean
 }
 
-/** Number of jobs that the overview shows, and whose replayed events are followed: the newest. */
+/** Number of jobs whose replayed events are followed: the newest. */
 const followedJobs = 5
 
 /** The number of jobs that are remembered. */
@@ -67,8 +67,8 @@ export class Jobs {
   }
 
   /** The newest first. */
-  newest(): readonly Job[] {
-    return [...this.#jobs.values()].slice(-followedJobs).reverse()
+  running(): readonly Job[] {
+    return [...this.#jobs.values()].filter(({ state }) => state === 'running').reverse()
   }
 
   /** Stops a job before its next event. */

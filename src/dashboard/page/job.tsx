@@ -1,10 +1,7 @@
-import type { ReplayOutcome } from '../../inbox/operations/replay-outcome.ts'
-import { Section } from '../../page/section.tsx'
 import { type Job, keptBy } from '../acting/jobs.ts'
 import { counted, resultOf, words } from '../acting/result.ts'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
-import { Ago } from './times.tsx'
 
 /** The progress and the result of an action on many events. */
 export async function showJob(page: PageState): Promise<Answer> {
@@ -15,66 +12,41 @@ export async function showJob(page: PageState): Promise<Answer> {
       status: 404,
       body: <p>It ended long ago, or it runs in another process of your application.</p>,
     }
-  const outcome = await outcomeOf(job, longestCountMs)
+  const { outcome, open } = await outcomeOf(job, longestCountMs)
   const body = (
     <>
       <Progress page={page} job={job} />
-      {outcome && <Outcome outcome={outcome} />}
+      {outcome.length > 0 && (
+        <ul aria-label="The replayed events now">
+          {outcome.map((sentence) => (
+            <li>{sentence}</li>
+          ))}
+        </ul>
+      )}
     </>
   )
-  return { title: titleOf(job), body, changes: job.state === 'running' || (outcome?.open ?? 0) > 0 }
+  return { title: titleOf(job), body, changes: job.state === 'running' || open > 0 }
 }
 
-/** Time for counting what became of replayed events (ms): on the page of a job, and of each job on the overview. */
+/** Time for counting what became of replayed events (ms). */
 const longestCountMs = 300
-const shortCountMs = 30
 
-const outcomeOf = (job: Job, forMs: number) => (job.done > 0 ? job.replayed?.count(forMs) : undefined)
-
-/** The outcome of a replay. */
-const Outcome = ({ outcome }: { outcome: ReplayOutcome }) => (
-  <ul aria-label="The replayed events now">
-    {sentencesOf(outcome).map((sentence) => (
-      <li>{sentence}</li>
-    ))}
-  </ul>
-)
-
-function sentencesOf({ handled, dead, gone, open }: ReplayOutcome): readonly string[] {
-  return [
+/** Says what became of the events that a job has replayed, and counts those that have not ended. */
+export async function outcomeOf({ done, replayed }: Job, forMs: number) {
+  if (done === 0 || replayed === undefined) return { outcome: [], open: 0 }
+  const { handled, dead, gone, open } = await replayed.count(forMs)
+  const outcome = [
     ...(handled > 0 ? [`${counted(handled, 'event')} handled since.`] : []),
     ...(open > 0 ? [`${counted(open, 'event')} waiting, running or waiting for a retry.`] : []),
     ...(dead > 0 ? [`${counted(dead, 'event')} failed again, dead letters now.`] : []),
     ...(gone > 0 ? [`${counted(gone, 'event')} no longer in the inbox: handled and forgotten, or discarded.`] : []),
   ]
+  return { outcome, open }
 }
 
-/** The newest actions of this process, each with its outcome. */
-export async function LastActions({ page }: { page: PageState }) {
-  const jobs = page.subject.jobs.newest()
-  const outcomes = await Promise.all(jobs.map((job) => outcomeOf(job, shortCountMs)))
-  if (jobs.length === 0) return null
-  return (
-    <Section id="actions" title="Last actions">
-      <ul>
-        {jobs.map((job, index) => (
-          <li>
-            <a href={page.at('job', { id: job.id })}>{titleOf(job)}</a>{' '}
-            <span class="quiet">
-              <Ago at={job.startedAt} now={page.now} />. {sentencesOf(outcomes[index] ?? none).join(' ')}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </Section>
-  )
-}
-
-const none: ReplayOutcome = { handled: 0, dead: 0, gone: 0, open: 0 }
-
-const titleOf = ({ act, total, state }: Job): string => {
+export const titleOf = ({ act, total, state }: Job): string => {
   const { ing, what } = words[act]
-  const many = total === undefined ? `${what}s` : `${amount(total)} ${what}${total === 1 ? '' : 's'}`
+  const many = total === undefined ? `${what}s` : counted(total, what)
   return state === 'running' ? `${ing} ${many}` : `${ing} ${many}: ${state}`
 }
 

@@ -3,11 +3,13 @@ import type { Operation } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
 import { counted } from '../acting/result.ts'
 import { Foreign } from './elements.tsx'
+import { outcomeOf, titleOf } from './job.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
-/** Maximum number of operations that a page shows. */
+/** Maximum number of operations that a page shows, and time for counting what became of the events of each (ms). */
 const shown = 5
+const countMs = 30
 
 interface OperationsProps {
   readonly page: PageState
@@ -17,27 +19,51 @@ interface OperationsProps {
   readonly cause?: string
 }
 
-/** What operators did last, who and why. */
+/** What operators did last, who and why, and what became of it. The overview begins with what still runs. */
 export async function LastOperations({ page, eventKey, cause }: OperationsProps) {
-  const all = await page.subject.operations.list({ key: eventKey, limit: cause === undefined ? shown : keptOperations })
+  const { operations, jobs } = page.subject
+  const all = await operations.list({ key: eventKey, limit: cause === undefined ? shown : keptOperations })
   const listed = all.filter((each) => cause === undefined || each.cause === cause).slice(0, shown)
-  if (listed.length === 0) return null
+  const running = eventKey === undefined && cause === undefined ? jobs.running().slice(0, shown) : []
+  if (listed.length + running.length === 0) return null
   return (
     <Section id="operations" title="What operators did">
       <ul>
+        {running.map((job) => (
+          <li>
+            <a href={page.at('job', { id: job.id })}>{titleOf(job)}</a>, <Ago at={job.startedAt} now={page.now} />
+          </li>
+        ))}
         {listed.map((operation) => (
           <li>
-            <strong>{operation.by === undefined ? 'Somebody' : <Foreign text={operation.by} longest={60} />}</strong>{' '}
-            {past[operation.act]} <Target operation={operation} />, <Ago at={operation.at} now={page.now} />
-            {operation.reason !== undefined && (
-              <>
-                : “<Foreign text={operation.reason} longest={200} />”
-              </>
-            )}
+            <Done page={page} operation={operation} />
           </li>
         ))}
       </ul>
     </Section>
+  )
+}
+
+/** Leads to the job that did it, and says what became of its events, if it was one of this process. */
+async function Done({ page, operation }: { page: PageState; operation: Operation }) {
+  const { by, act, at, count = 1, handler, reason, job: id = '' } = operation
+  const job = page.subject.jobs.get(id)
+  const { outcome } = job ? await outcomeOf(job, countMs) : { outcome: [] }
+  const isPause = act === 'pause' || act === 'resume'
+  return (
+    <>
+      <strong>{by === undefined ? 'Somebody' : <Foreign text={by} longest={60} />}</strong>{' '}
+      {isPause && `${past[act]} ${handler === undefined ? 'the inbox' : 'the handler '}`}
+      {handler !== undefined && <Foreign text={handler} longest={60} />}
+      {!isPause && <a href={job && page.at('job', { id })}>{`${past[act]} ${counted(count, 'event')}`}</a>},{' '}
+      <Ago at={at} now={page.now} />
+      {reason !== undefined && (
+        <>
+          : “<Foreign text={reason} longest={200} />”
+        </>
+      )}
+      {outcome.length > 0 && <span class="quiet">. {outcome.join(' ')}</span>}
+    </>
   )
 }
 
@@ -48,14 +74,4 @@ const past: Readonly<Record<Operation['act'], string>> = {
   stop: 'stopped the handler of',
   pause: 'paused',
   resume: 'resumed',
-}
-
-function Target({ operation: { act, count, handler } }: { operation: Operation }) {
-  if (act !== 'pause' && act !== 'resume') return <>{counted(count ?? 1, 'event')}</>
-  if (handler === undefined) return <>the inbox</>
-  return (
-    <>
-      the handler <Foreign text={handler} longest={60} />
-    </>
-  )
 }

@@ -6,7 +6,6 @@ import { CauseList } from './cause.tsx'
 import { Charts } from './charts.tsx'
 import { Counts } from './counts.tsx'
 import { amount, PostForm } from './elements.tsx'
-import { LastActions } from './job.tsx'
 import { LastOperations } from './operations.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { PauseForms } from './pauses.tsx'
@@ -41,7 +40,6 @@ export async function showOverview(page: PageState): Promise<Answer> {
         {!isQueue && <Counts page={page} stats={stats} oldest={oldest} nextDue={next?.dueAt} />}
         {!isQueue && !isNew && <Failing page={page} report={report} />}
         {retrying.length > 0 && <Retrying page={page} records={retrying} total={stats.retrying} />}
-        <LastActions page={page} />
         <LastOperations page={page} />
         {isNew ? <Start page={page} /> : <Charts page={page} />}
         <PauseForms page={page} />
