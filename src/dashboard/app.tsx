@@ -29,7 +29,7 @@ export function createApp(subject: Subject, path: string, access: Access) {
       const read = async () => {
         const answered = await answer()
         if (answered instanceof Response) return answered
-        return document(page, answered, await subject.inbox.pauses?.list())
+        return document(page, answered, await page.pauses())
       }
       const shown = await within(patienceMs, read(), late)
       isReachable = true

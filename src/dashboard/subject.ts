@@ -10,6 +10,7 @@ import type { Receiver } from '../receiver/options.ts'
 import { Jobs } from './acting/jobs.ts'
 import type { DashboardOptions } from './options.ts'
 import { Causes } from './reading/causes.ts'
+import { OverdueReports } from './reading/overdue-reports.ts'
 import { Redaction } from './reading/redaction.ts'
 
 /** The inbox that a page shows, and where it comes from. */
@@ -49,6 +50,7 @@ export interface Subject {
   readonly operations: Operations
   readonly redaction: Redaction
   readonly causes: Causes
+  readonly overdue: OverdueReports
   readonly jobs: Jobs
   readonly notices: Notices
 }
@@ -70,6 +72,7 @@ export function subjectOf(
     operations: inbox.operations ?? new StoredOperations(operationsHere()),
     redaction,
     causes,
+    overdue: new OverdueReports(inbox),
     jobs: new Jobs({ inbox, redaction }, () => causes.forget()),
     notices: new Notices(),
   }

@@ -6,8 +6,17 @@ export function parseDuration(text: string): number {
   return Number(amount) * unitMs[unit as keyof typeof unitMs]
 }
 
+/** Finds the largest unit that a duration has at least two of. */
+const unitOf = (ms: number) => Object.entries(unitMs).findLast(([, each]) => ms >= 2 * each) ?? (['ms', 1] as const)
+
 /** Writes a duration in the largest unit that it has at least two of: `25 ms`, `90 s`, `40 min`, `2.5 h`. */
 export function durationText(ms: number): string {
-  const [unit, size] = Object.entries(unitMs).findLast(([, each]) => ms >= 2 * each) ?? ['ms', 1]
+  const [unit, size] = unitOf(ms)
   return `${Number((ms / size).toFixed(1))} ${unit}`
+}
+
+/** Writes an age in whole units, from seconds on: `0 s`, `90 s`, `40 min`, `2 h`. */
+export function ageText(ms: number): string {
+  const [unit, size] = unitOf(Math.max(ms, 2 * unitMs.s))
+  return `${Math.max(0, Math.floor(ms / size))} ${unit}`
 }

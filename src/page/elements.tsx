@@ -34,14 +34,6 @@ export function Fact({ name, children }: PropsWithChildren<{ name: string }>) {
   )
 }
 
-/** Formats a duration: `0.4 ms`, `12 ms`, `3.2 s`, `16 min`. */
-export function duration(ms: number): string {
-  if (ms < 1) return `${ms.toFixed(1)} ms`
-  if (ms < 1_000) return `${Math.round(ms)} ms`
-  if (ms < 60_000) return `${Number((ms / 1_000).toFixed(1))} s`
-  return `${Number((ms / 60_000).toFixed(1))} min`
-}
-
 interface MarkProps {
   /** A word of a few, which is also the class of the element. */
   readonly state: string

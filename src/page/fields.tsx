@@ -27,11 +27,12 @@ type ChoiceProps = DataAttributes & {
   readonly name: string
   readonly value?: string | undefined
   /** The values, each with a label if it differs from the value. */
-  readonly options: readonly (readonly [value: string, label?: string])[]
+  readonly options: readonly (string | readonly [value: string, label?: string])[]
 }
 
 /** A choice among values. The first one is selected unless `value` is among them. */
-export function Choice({ label, name, value, options, ...data }: ChoiceProps) {
+export function Choice({ label, name, value, options: given, ...data }: ChoiceProps) {
+  const options = given.map((each) => (typeof each === 'string' ? ([each] as const) : each))
   const chosen = options.find(([option]) => option === value) ?? options[0]
   return (
     <label class="field" {...data}>

@@ -83,10 +83,11 @@ describe('what operators did', () => {
 
   test('is kept in the process for an inbox that stores nothing of it', async () => {
     const { page } = await failing({ inbox: memoryInbox() })
-    await act(page, 'replay', { key: 'm1' })
-    await expect.poll(async () => operationsIn(await read(page, ''))).toEqual([
-      'ana replayed 1 event, now. 1 event failed again, dead letters now.',
-    ])
+    expect(await read(page, 'event?key=m1')).toMatch(/action="\/replay".*name="reason"/s)
+    await act(page, 'replay', { key: 'm1', reason: 'fixed' })
+    await expect
+      .poll(async () => operationsIn(await read(page, '')))
+      .toEqual(['ana replayed 1 event, now: “fixed”. 1 event failed again, dead letters now.'])
     expect(operationsIn(await read(page, 'event?key=m2'))).toEqual([])
   })
 })

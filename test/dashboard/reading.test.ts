@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest'
-import { age } from '../../src/dashboard/page/times.tsx'
 import { textOf } from '../../src/dashboard/reading/bytes.ts'
 import { periods, quantileOf, toSlots } from '../../src/dashboard/reading/slots.ts'
 import { templateOf } from '../../src/dashboard/reading/template.ts'
@@ -117,19 +116,6 @@ describe('a quantile', () => {
   ])('of %j, %d, is %d ms', (counts, part, ms) => {
     expect(quantileOf(durations(counts), part)).toBeCloseTo(ms, 6)
   })
-})
-
-test.each([
-  [0, '0 s'],
-  [59_999, '59 s'],
-  [80_000, '1 min 20 s'],
-  [120_000, '2 min'],
-  [200_000, '3 min'],
-  [3_660_000, '1 h 1 min'],
-  [90_000_000, '1 d 1 h'],
-  [864_000_000, '10 d'],
-])('an age of %d ms is %s', (ms, text) => {
-  expect(age(ms)).toBe(text)
 })
 
 test.each([

@@ -19,10 +19,11 @@ async function failing() {
   return { path, receiver, page: dashboard(receiver, { authorize: () => true }) }
 }
 
-test('an event is found by the short id on its page, and a media item by the beginning of its id', async () => {
+test('an event is found by the short id on its page and in lists, and a media item by the beginning of its id', async () => {
   const { page } = await failing()
   const html = await (await get(page, 'event?key=key+of+film-two')).text()
   const [, id = ''] = /Short id<\/dt><dd><code>([0-9a-f]{8})</.exec(html) ?? []
+  expect(await (await get(page, 'events')).text()).toContain(`<code>${id}</code>`)
   expect(await placeOf(page, id)).toBe('/event?key=key+of+film-two')
   expect(await placeOf(page, 'key of other')).toBe('/event?key=key+of+other')
   expect(await placeOf(page, 'oth')).toBe('/media?id=other')

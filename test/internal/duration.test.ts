@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { durationText, parseDuration } from '../../src/internal/duration.ts'
+import { ageText, durationText, parseDuration } from '../../src/internal/duration.ts'
 
 test.each([
   ['250 ms', 250],
@@ -31,4 +31,15 @@ test.each([
   [172_800_000, '2 d'],
 ])('%d ms is written %j', (ms, text) => {
   expect(durationText(ms)).toBe(text)
+})
+
+test.each([
+  [-1, '0 s'],
+  [1_999, '1 s'],
+  [119_000, '119 s'],
+  [3_599_000, '59 min'],
+  [9_000_000, '2 h'],
+  [172_800_000, '2 d'],
+])('an age of %d ms is written %j', (ms, text) => {
+  expect(ageText(ms)).toBe(text)
 })

@@ -3,6 +3,7 @@ import { pausedFor } from '../../inbox/operations/paused.ts'
 import type { EventRecord, HandlerFailure } from '../../inbox/reading.ts'
 import type { DeadRow } from '../reading/causes.ts'
 import type { Subject } from '../subject.ts'
+import type { PageState } from './page-state.ts'
 import type { Row } from './rows.tsx'
 
 /**
@@ -10,26 +11,22 @@ import type { Row } from './rows.tsx'
  * @param known what the page has read of overdue events, by their keys
  */
 export async function rowsOf(
-  subject: Subject,
+  { subject, pauses }: PageState,
   records: readonly EventRecord[],
   known?: ReadonlyMap<string, Overdue>,
 ): Promise<readonly Row[]> {
-  const { inbox } = subject
-  const pauses = (await inbox.pauses?.list()) ?? []
   const rows: Row[] = []
   for (const record of records) {
-    const overdue = known?.get(record.key) ?? (await readOverdue(inbox, record))
-    rows.push({ ...rowOfRecord(subject, record), overdue, waitsFor: pausedFor(record, pauses) })
+    const overdue = known?.get(record.key) ?? (await readOverdue(subject.inbox, record))
+    rows.push({ ...rowOfRecord(subject, record), overdue, waitsFor: pausedFor(record, await pauses()) })
   }
   return rows
 }
 
-function rowOfRecord({ redaction }: Subject, record: EventRecord): Row {
-  const { key, state, type, mediaId, event, attempts, receivedAt, failedAttempts, dueAt, startedAt, process, handler } =
-    record
+function rowOfRecord({ redaction }: Subject, { event, failedAttempts, receivedAt, ...record }: EventRecord): Row {
   const title = event && redaction.title(event)
-  const message = state === 'handled' ? undefined : textOf(failedAttempts.at(-1)?.failures ?? [])
-  return { key, state, type, mediaId, title, attempts, at: receivedAt, message, dueAt, startedAt, process, handler }
+  const message = record.state === 'handled' ? undefined : textOf(failedAttempts.at(-1)?.failures ?? [])
+  return { ...record, title, message, at: receivedAt }
 }
 
 /** Shows a dead letter as a row of a list. */

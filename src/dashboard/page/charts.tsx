@@ -1,5 +1,5 @@
 import type { Durations } from '../../inbox/reading.ts'
-import { duration } from '../../page/elements.tsx'
+import { durationText } from '../../internal/duration.ts'
 import { Section } from '../../page/section.tsx'
 import { type Period, periods, quantileOf, type Slot, sumOf, toSlots } from '../reading/slots.ts'
 import type { ActivitySource } from '../subject.ts'
@@ -137,6 +137,9 @@ export async function showNumbers(page: PageState): Promise<Answer> {
 
 const toneOf = (count: string) =>
   count === 'failed' || count === 'rejected' ? 'bad' : count === 'handled' ? 'good' : undefined
+
+/** Of counts by duration, so that decimals would be made up. */
+const duration = (ms: number): string => durationText(ms < 10 ? ms : Math.round(ms))
 
 function figureOf(durations: Durations): string {
   const [median, p99] = [quantileOf(durations, 0.5), quantileOf(durations, 0.99)]

@@ -20,48 +20,25 @@ export function Counts({ page, stats, oldest, nextDue }: CountsProps) {
   // A file does not say which of its events a server handles just now.
   const tellsRunning = !canList || events.states.includes('running')
   const list = (state: EventState) => (canList ? page.at('events', { state }) : undefined)
+  const waits = tellsRunning ? 'Waiting' : 'Waiting or running'
+  const shown: Omit<CountProps, 'page'>[] = [
+    { label: waits, count: waiting, time: oldest.waiting, href: list('waiting') },
+    { label: 'Running', count: running, time: oldest.running, href: list('running') },
+    { label: 'Retrying', count: retrying, time: oldest.retrying, href: list('retrying'), tone: 'wait' },
+    { label: 'Dead letters', count: deadLetters, time: oldest.dead, href: page.at('dead-letters'), tone: 'bad' },
+    { label: 'Expected', count: expected, time: nextDue, timeName: 'next due', href: page.at('expected') },
+  ]
+  if (expected === 0) shown.pop()
+  if (!tellsRunning) shown.splice(1, 1)
   return (
     <>
       <p class="unseen" data-news>
         {news}
       </p>
       <ul class="counts">
-        <Count
-          page={page}
-          label={tellsRunning ? 'Waiting' : 'Waiting or running'}
-          count={waiting}
-          time={oldest.waiting}
-          href={list('waiting')}
-        />
-        {tellsRunning && (
-          <Count page={page} label="Running" count={running} time={oldest.running} href={list('running')} />
-        )}
-        <Count
-          page={page}
-          label="Retrying"
-          count={retrying}
-          time={oldest.retrying}
-          href={list('retrying')}
-          tone="wait"
-        />
-        <Count
-          page={page}
-          label="Dead letters"
-          count={deadLetters}
-          time={oldest.dead}
-          href={page.at('dead-letters')}
-          tone="bad"
-        />
-        {expected > 0 && (
-          <Count
-            page={page}
-            label="Expected"
-            count={expected}
-            time={nextDue}
-            timeName="next due"
-            href={page.at('expected')}
-          />
-        )}
+        {shown.map((count) => (
+          <Count page={page} {...count} />
+        ))}
       </ul>
     </>
   )
@@ -74,7 +51,7 @@ interface CountProps {
   readonly time?: Date | undefined
   /** The meaning of the time, `oldest` by default. */
   readonly timeName?: string
-  readonly href: string | undefined
+  readonly href?: string | undefined
   readonly tone?: 'wait' | 'bad'
 }
 

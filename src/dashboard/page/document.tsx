@@ -1,4 +1,3 @@
-import type { Child } from 'hono/jsx'
 import type { Pause } from '../../inbox/reading.ts'
 import { NoticeLine } from '../../page/notices.tsx'
 import { Connection, Shell } from '../../page/shell.tsx'
@@ -16,6 +15,13 @@ interface DocumentProps {
  * A whole page: its heading and navigation, what is paused, the result of the last action, and the content of the answer.
  */
 export function Document({ page, answer, pauses }: DocumentProps) {
+  const { events, expected } = page.subject.inbox
+  const tabs: readonly [route: string, name: string, isShown?: boolean][] = [
+    ['', 'Overview'],
+    ['events', 'Events', events !== undefined],
+    ['dead-letters', 'Dead letters'],
+    ['expected', 'Expected', expected !== undefined],
+  ]
   return (
     <Shell
       title={`${answer.title} – Inbox`}
@@ -36,21 +42,13 @@ export function Document({ page, answer, pauses }: DocumentProps) {
         </div>
         <div class="row bar">
           <nav aria-label="Pages" class="row">
-            <Tab page={page} route="">
-              Overview
-            </Tab>
-            {page.subject.inbox.events && (
-              <Tab page={page} route="events">
-                Events
-              </Tab>
-            )}
-            <Tab page={page} route="dead-letters">
-              Dead letters
-            </Tab>
-            {page.subject.inbox.expected && (
-              <Tab page={page} route="expected">
-                Expected
-              </Tab>
+            {tabs.map(
+              ([route, name, isShown = true]) =>
+                isShown && (
+                  <a href={page.at(route)} aria-current={page.route === route ? 'page' : undefined}>
+                    {name}
+                  </a>
+                ),
             )}
           </nav>
           <Search page={page} />
@@ -68,14 +66,6 @@ export function Document({ page, answer, pauses }: DocumentProps) {
         Times are in UTC.
       </footer>
     </Shell>
-  )
-}
-
-function Tab({ page, route, children }: { page: PageState; route: string; children?: Child }) {
-  return (
-    <a href={page.at(route)} aria-current={page.route === route ? 'page' : undefined}>
-      {children}
-    </a>
   )
 }
 

@@ -1,7 +1,9 @@
 import type { Child } from 'hono/jsx'
 import type { Overdue } from '../../handlers/overdue.ts'
+import { shortId } from '../../inbox/operations/operations.ts'
 import type { EventState } from '../../inbox/reading.ts'
 import { Mark } from '../../page/elements.tsx'
+import { Field } from '../../page/fields.tsx'
 import type { PageState } from './page-state.ts'
 
 const shapes: Record<EventState, string> = { waiting: '○', running: '→', retrying: '↻', dead: '✕', handled: '✓' }
@@ -17,12 +19,16 @@ export const StateMark = ({ state, overdue, isPaused }: StateMarkProps) => (
   <>
     {overdue && (
       <span class={`state ${overdue.outcome === 'came' ? 'came' : 'bad'}`}>
-        <span aria-hidden="true">!</span> {overdueWords[overdue.outcome]}{' '}
+        <span aria-hidden="true">{overdueShapes[overdue.outcome]}</span> <span>
+          {overdueWords[overdue.outcome]}
+        </span>{' '}
       </span>
     )}
     {isPaused ? <Mark state="paused" shape="‖" /> : <Mark state={state} shape={shapes[state]} />}
   </>
 )
+
+const overdueShapes: Record<Overdue['outcome'], string> = { missing: '!', came: '+', unknown: '?' }
 
 const overdueWords: Record<Overdue['outcome'], string> = {
   missing: 'overdue, still missing',
@@ -47,6 +53,9 @@ export function cut(text: string, longest: number): string {
 /** A text from outside. It cannot change the direction of the text around it. */
 export const Foreign = ({ text, longest = 200 }: { text: string; longest?: number }) => <bdi>{cut(text, longest)}</bdi>
 
+/** The 8 digits by which an event is found. */
+export const ShortId = async ({ of }: { of: string }) => <code>{await shortId(of)}</code>
+
 /** A number, with its thousands apart. */
 export const amount = (count: number): string => count.toLocaleString('en')
 
@@ -68,6 +77,11 @@ export const PostForm = ({ page, action, hidden, children }: PostFormProps) =>
       {children}
     </form>
   ) : null
+
+/** Stored with the action. */
+export const ReasonField = ({ value }: { value?: string | undefined }) => (
+  <Field label="Reason (optional)" name="reason" maxlength={500} value={value} />
+)
 
 /** A part that scrolls on its own, also by keyboard. */
 export const Scrolling = ({ label, children }: { label: string; children?: Child }) => (

@@ -1,6 +1,5 @@
 import { overdueOf } from '../../handlers/expectations.ts'
 import { type Overdue, readOverdue } from '../../handlers/overdue.ts'
-import { shortId } from '../../inbox/operations/operations.ts'
 import { pausedFor } from '../../inbox/operations/paused.ts'
 import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
@@ -11,7 +10,7 @@ import { blockerOf, type Story, storyOf } from '../reading/story.ts'
 import { traceIdOf } from '../reading/trace-id.ts'
 import { Attempts } from './attempts.tsx'
 import { Failures } from './cause.tsx'
-import { Foreign, PostForm, Scrolling, StateMark } from './elements.tsx'
+import { Foreign, PostForm, ReasonField, Scrolling, ShortId, StateMark } from './elements.tsx'
 import { LastOperations } from './operations.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Moment } from './times.tsx'
@@ -25,7 +24,7 @@ export async function showEvent(page: PageState): Promise<Answer> {
   const { inbox, order } = page.subject
   const blocker = order === 'strict' && story.record ? await blockerOf(inbox, story.record) : undefined
   const overdue = story.record && (await readOverdue(inbox, story.record))
-  const waitsFor = story.record && pausedFor(story.record, (await inbox.pauses?.list()) ?? [])
+  const waitsFor = story.record && pausedFor(story.record, await page.pauses())
   const title = story.record === undefined ? 'Unreadable delivery' : visible(story.record.type.slice(0, 100))
   return {
     title,
@@ -120,9 +119,7 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
         )}
         {overdue && (
           <>
-            <Fact name="Rule">
-              <Foreign text={overdue.rule} />
-            </Fact>
+            <Text name="Rule" text={overdue.rule} />
             <Fact name="Begun by">
               <a href={page.at('event', { key: overdue.begunBy })}>
                 {(event && overdueOf(event)?.event.type) ?? 'the first event'}
@@ -131,41 +128,13 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
             <Awaited page={page} overdue={overdue} />
           </>
         )}
-        {receivedAt && (
-          <Fact name={overdue ? 'Due' : 'Received'}>
-            <Moment at={receivedAt} now={page.now} />
-          </Fact>
-        )}
-        {waitsFor !== undefined && (
-          <Fact name="Waits for">
-            <Foreign text={waitsFor} /> (paused)
-          </Fact>
-        )}
-        {dueAt && waitsFor === undefined && (
-          <Fact name="Next attempt">
-            <Moment at={dueAt} now={page.now} />
-          </Fact>
-        )}
-        {startedAt && (
-          <Fact name="Running since">
-            <Moment at={startedAt} now={page.now} />
-          </Fact>
-        )}
-        {handler !== undefined && (
-          <Fact name="Handler">
-            <Foreign text={handler} />
-          </Fact>
-        )}
-        {process !== undefined && (
-          <Fact name="Process">
-            <Foreign text={process} />
-          </Fact>
-        )}
-        {endedAt && (
-          <Fact name={state === 'handled' ? 'Handled' : 'Given up'}>
-            <Moment at={endedAt} now={page.now} />
-          </Fact>
-        )}
+        <Time name={overdue ? 'Due' : 'Received'} at={receivedAt} now={page.now} />
+        <Text name="Waits for" text={waitsFor && `${waitsFor} (paused)`} />
+        <Time name="Next attempt" at={waitsFor === undefined ? dueAt : undefined} now={page.now} />
+        <Time name="Running since" at={startedAt} now={page.now} />
+        <Text name="Handler" text={handler} />
+        <Text name="Process" text={process} />
+        <Time name={state === 'handled' ? 'Handled' : 'Given up'} at={endedAt} now={page.now} />
         <Fact name="Event key">
           <Copyable text={eventKey} label="event key" />
         </Fact>
@@ -182,7 +151,19 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
   )
 }
 
-const ShortId = async ({ of }: { of: string }) => <code>{await shortId(of)}</code>
+/** Facts that are absent without a value. */
+const Text = ({ name, text }: { name: string; text: string | undefined }) =>
+  text === undefined ? null : (
+    <Fact name={name}>
+      <Foreign text={text} />
+    </Fact>
+  )
+const Time = ({ name, at, now }: { name: string; at: Date | undefined; now: Date }) =>
+  at === undefined ? null : (
+    <Fact name={name}>
+      <Moment at={at} now={now} />
+    </Fact>
+  )
 
 /** What had to come, and whether it has come since. */
 const Awaited = ({ page, overdue: { awaited, came, outcome } }: { page: PageState; overdue: Overdue }) => (
@@ -212,6 +193,7 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
         <button type="submit" class="secondary" formaction={page.at('discard')}>
           Discard…
         </button>
+        <ReasonField />
       </PostForm>
     )
   if (record?.state === 'running' && page.subject.inbox.events?.stop !== undefined)

@@ -64,12 +64,7 @@ async function List({ page, filter, listed: { records, begin, total } }: ListPro
         some={<SomeButtons page={page} state={state} />}
         all={actsOnAll && <All state={state} count={typeof total === 'number' ? total : undefined} />}
       >
-        <Rows
-          page={page}
-          rows={await rowsOf(page.subject, records)}
-          timeName="Received"
-          selectable={['dead', 'retrying']}
-        />
+        <Rows page={page} rows={await rowsOf(page, records)} timeName="Received" selectable={['dead', 'retrying']} />
       </SelectionForm>
     </>
   )
@@ -134,21 +129,11 @@ function Filter({ page, states, filter: { state, type, title } }: FilterProps) {
   return (
     <form method="get" action={page.at('events')} id="filter" class="filter inline">
       <Field label="Title" name="title" value={title} />
-      <Choice
-        label="State"
-        name="state"
-        value={state}
-        options={[['', 'any'], ...states.map((each) => [each] as const)]}
-      />
+      <Choice label="State" name="state" value={state} options={[['', 'any'], ...states]} />
       {sender === undefined ? (
         <Field label="Type" name="type" value={type} />
       ) : (
-        <Choice
-          label="Type"
-          name="type"
-          value={type}
-          options={[['', 'any'], ...[...known].map((each) => [each] as const)]}
-        />
+        <Choice label="Type" name="type" value={type} options={[['', 'any'], ...known]} />
       )}
       <button type="submit">Filter</button>
     </form>

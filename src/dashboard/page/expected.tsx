@@ -1,5 +1,5 @@
 import { overdueType } from '../../handlers/expectations.ts'
-import { newestOverdue, type OverdueEvent } from '../../handlers/overdue.ts'
+import type { OverdueEvent } from '../../handlers/overdue.ts'
 import type { OpenExpectation } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
 import { rowsOf } from './as-row.ts'
@@ -16,12 +16,13 @@ const shownRules = 20
 
 /** What is overdue, by rule, and the expectations that are open: those that are due first. */
 export async function showExpected(page: PageState): Promise<Answer> {
-  const { inbox } = page.subject
+  const { inbox, overdue } = page.subject
   const title = 'Expected'
   if (inbox.expected === undefined) return { title, body: <p>This inbox keeps no expectations.</p> }
   const open = await inbox.expected(shownOpen)
-  const { expected: count = 0 } = await inbox.stats()
-  const { found, hasMore } = await newestOverdue(inbox)
+  const stats = await inbox.stats()
+  const { expected: count = 0 } = stats
+  const { found, hasMore } = await overdue.read(stats)
   const missing = found.filter(({ overdue }) => overdue.outcome !== 'came').length
   const isForgetful = !inbox.events?.states.includes('handled')
   const list = page.at('events', { type: overdueType })
@@ -30,14 +31,7 @@ export async function showExpected(page: PageState): Promise<Answer> {
     body: (
       <>
         <ul class="counts">
-          <Count
-            page={page}
-            label="Expected"
-            count={count}
-            time={open[0]?.dueAt}
-            timeName="next due"
-            href={undefined}
-          />
+          <Count page={page} label="Expected" count={count} time={open[0]?.dueAt} timeName="next due" />
           <Count page={page} label={isForgetful ? 'Overdue' : 'Still missing'} count={missing} href={list} tone="bad" />
           <Count page={page} label="Came later" count={found.length - missing} href={list} />
         </ul>
@@ -73,7 +67,7 @@ async function Overdue({ page, found }: { page: PageState; found: readonly Overd
       ) : (
         <>
           <ByRule found={found} />
-          <Rows page={page} rows={await rowsOf(page.subject, records, known)} timeName="Due" />
+          <Rows page={page} rows={await rowsOf(page, records, known)} timeName="Due" />
           <p>
             <a href={page.at('events', { type: overdueType })}>All overdue events</a>
           </p>
@@ -133,7 +127,7 @@ const Open = ({ page, open }: { page: PageState; open: readonly OpenExpectation[
               <Foreign text={mediaId} longest={40} />
             </a>
           </td>
-          <td class="number minor" data-name="began">
+          <td class="number minor">
             <Ago at={beganAt} now={page.now} />
           </td>
           <td class="number">

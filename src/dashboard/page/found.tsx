@@ -37,9 +37,9 @@ export function Found({ page, report, filter, cause }: FoundProps) {
         <>
           <CauseFacts page={page} cause={cause} />
           <Example page={page} cause={cause} />
+          <LastOperations page={page} cause={cause.id} />
         </>
       )}
-      {cause && <LastOperations page={page} cause={cause.id} />}
       <Filter page={page} report={report} filter={filter} />
       {!report.isWhole && <p class="quiet">Only the newest {amount(groupedLimit)} dead letters are searched.</p>}
       {shown.length === 0 ? (
@@ -117,12 +117,7 @@ export function Filter({ page, report, filter }: Omit<FoundProps, 'cause'>) {
     <form method="get" action={page.at('dead-letters')} id="filter" class="filter inline">
       {cause !== undefined && <input type="hidden" name="cause" value={cause} />}
       <Field label="Title or error" name="text" value={text} />
-      <Choice
-        label="Handler"
-        name="handler"
-        value={handler}
-        options={[['', 'any'], ...[...handlers].map((each) => [each] as const)]}
-      />
+      <Choice label="Handler" name="handler" value={handler} options={[['', 'any'], ...handlers]} />
       <Time label="Since (UTC)" name="since" value={since} />
       <Time label="Before (UTC)" name="before" value={before} />
       <button type="submit">Filter</button>

@@ -29,7 +29,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
   const { current, last, offset } = pageAt(Number(page.query.get('page')), records.length, pageSize)
   // The newest are on the first page, since they say how it ended.
   const end = records.length - offset
-  const rows = await rowsOf(page.subject, records.slice(Math.max(0, end - pageSize), end))
+  const rows = await rowsOf(page, records.slice(Math.max(0, end - pageSize), end))
   const isUnknown = rows.length + open.length === 0
   const title = records.map(({ event }) => event && redaction.title(event)).findLast((each) => each !== undefined)
   return {

@@ -87,7 +87,7 @@ function Failing({ page, report: { causes, isWhole } }: { page: PageState; repor
 }
 
 async function Retrying({ page, records, total }: { page: PageState; records: readonly EventRecord[]; total: number }) {
-  const rows = await rowsOf(page.subject, records)
+  const rows = await rowsOf(page, records)
   const areAllPaused = total === rows.length && rows.every(({ waitsFor }) => waitsFor !== undefined)
   return (
     <Section id="retrying" title="Waiting for a retry">

@@ -1,4 +1,5 @@
 import type { Child } from 'hono/jsx'
+import type { Pause } from '../../inbox/reading.ts'
 import type { Notice } from '../../page/notices.tsx'
 import type { Reader } from '../access/access.ts'
 import type { Subject } from '../subject.ts'
@@ -18,6 +19,8 @@ export interface PageState {
   readonly user: string | undefined
   /** The result of the last action. */
   readonly notice: Notice | undefined
+  /** What is paused, read once for the page. */
+  pauses(): Promise<readonly Pause[]>
   /** Makes the address of a page. Values that are `undefined` are left out. */
   at(route: string, query?: Readonly<Record<string, string | undefined>>): string
   /** The place of this page below the path of the dashboard, to return to it. */
@@ -46,7 +49,22 @@ export function stateOf(
   const notice = subject.notices.take(query.get('notice') ?? undefined)
   query.delete('notice')
   const here = query.size === 0 ? route : `${route}?${query}`
-  return { subject, route, query, origin, now: new Date(), mayAct, user, notice, at: addressesBelow(path), here }
+  let read: Promise<readonly Pause[]> | undefined
+  const list = async () => (await subject.inbox.pauses?.list()) ?? []
+  const pauses = () => (read ??= list())
+  return {
+    subject,
+    route,
+    query,
+    origin,
+    now: new Date(),
+    mayAct,
+    user,
+    notice,
+    pauses,
+    at: addressesBelow(path),
+    here,
+  }
 }
 
 function addressesBelow(path: string): PageState['at'] {

@@ -71,11 +71,7 @@ export async function PauseForms({ page }: { page: PageState }) {
           <button type="submit">Pause the inbox</button>
         </PostForm>
         <PostForm page={page} action="pause" hidden={{ scope: 'handler', back: page.here }}>
-          <Choice
-            label="Handler"
-            name="handler"
-            options={[...names.map((name) => [name] as const), ['', 'another:']]}
-          />
+          <Choice label="Handler" name="handler" options={[...names, ['', 'another:']]} />
           <Field label="Another name" name="other" />
           <button type="submit">Pause the handler</button>
         </PostForm>

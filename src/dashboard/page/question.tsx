@@ -1,11 +1,10 @@
-import { Field } from '../../page/fields.tsx'
 import { addressOf, placeIn } from '../acting/place.ts'
 import { counted } from '../acting/result.ts'
 import { keysOf, readSelection, type Selection } from '../acting/selection.ts'
 import { visible } from '../reading/bytes.ts'
 import { commonFailures } from '../reading/causes.ts'
 import { Failures } from './cause.tsx'
-import { cut, PostForm } from './elements.tsx'
+import { cut, PostForm, ReasonField } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
 /** Asks before dead letters are discarded. Everything that the answer needs is in the page. */
@@ -13,7 +12,7 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
   const selection = readSelection(form)
   const keys = await keysOf(page.subject, 'discard', selection)
   const what = keys.length === 1 ? 'this dead letter' : counted(keys.length, 'dead letter')
-  const hidden = Object.fromEntries([...form].filter(([name]) => name !== 'key'))
+  const hidden = Object.fromEntries([...form].filter(([name]) => name !== 'key' && name !== 'reason'))
   const back = addressOf(page, placeIn(form))
   const cause = await causeIn(page, selection)
   if (keys.length === 0)
@@ -35,7 +34,7 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
         <p>The events are deleted permanently and will never be handled. This cannot be undone.</p>
         <PostForm page={page} action="discard" hidden={{ ...hidden, confirmed: 'yes' }}>
           {selection.scope === 'keys' && keys.map((key) => <input type="hidden" name="key" value={key} />)}
-          <Field label="Reason, if you want to leave one" name="reason" maxlength={500} />
+          <ReasonField value={form.get('reason') ?? undefined} />
           <button type="submit" class="danger">
             Discard {what} permanently
           </button>

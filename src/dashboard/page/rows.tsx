@@ -1,29 +1,24 @@
 import type { Child } from 'hono/jsx'
 import type { Overdue } from '../../handlers/overdue.ts'
-import type { EventState, OpenExpectation } from '../../inbox/reading.ts'
+import type { EventRecord, EventState, OpenExpectation } from '../../inbox/reading.ts'
+import { ageText } from '../../internal/duration.ts'
 import { Mark } from '../../page/elements.tsx'
-import { amount, cut, Foreign, StateMark } from './elements.tsx'
+import { amount, cut, Foreign, ReasonField, ShortId, StateMark } from './elements.tsx'
 import type { PageState } from './page-state.ts'
-import { Ago, age } from './times.tsx'
+import { Ago } from './times.tsx'
+
+type Recorded = 'key' | 'state' | 'attempts' | 'dueAt' | 'startedAt' | 'process' | 'handler'
 
 /** An event in a list. */
-export interface Row {
-  readonly key: string
-  readonly state: EventState
+export interface Row extends Pick<EventRecord, Recorded> {
   /** `undefined` for an unreadable delivery. */
   readonly type: string | undefined
   readonly mediaId: string | undefined
   readonly title: string | undefined
-  readonly attempts: number
   /** The time at which it was received, or became a dead letter. */
   readonly at: Date
   /** The message of its last failure. */
   readonly message: string | undefined
-  readonly dueAt?: Date | undefined
-  readonly startedAt?: Date | undefined
-  readonly process?: string | undefined
-  /** The handler that runs. */
-  readonly handler?: string | undefined
   readonly overdue?: Overdue | undefined
   /** The paused handlers that it waits for. */
   readonly waitsFor?: string | undefined
@@ -56,6 +51,7 @@ export function Rows({ page, rows, timeName, selectable: states = [], without, o
           )}
           <th scope="col">State</th>
           <th scope="col">Event</th>
+          <th scope="col">Id</th>
           {without !== 'media' && <th scope="col">Media</th>}
           {without !== 'message' && <th scope="col">Last failure</th>}
           <th scope="col" class="number">
@@ -85,7 +81,7 @@ export function Rows({ page, rows, timeName, selectable: states = [], without, o
             <td>
               <Mark state="expected" shape="◌" />
             </td>
-            <td class="type" colspan={without === undefined ? 4 : 3}>
+            <td class="type" colspan={without === undefined ? 5 : 4}>
               by <Ago at={dueAt} now={page.now} />, rule <Foreign text={rule} longest={60} />
             </td>
             <td />
@@ -100,22 +96,7 @@ export function Rows({ page, rows, timeName, selectable: states = [], without, o
 const longestLinked = 100
 
 function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<RowsProps, 'without'>) {
-  const {
-    key,
-    state,
-    type,
-    mediaId,
-    title,
-    attempts,
-    at,
-    message,
-    dueAt,
-    startedAt,
-    process,
-    handler,
-    overdue,
-    waitsFor,
-  } = row
+  const { key, state, type, mediaId, title, message, overdue, waitsFor } = row
   return (
     <>
       <td>
@@ -125,6 +106,9 @@ function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<Rows
         <a href={page.at('event', { key })}>
           {type === undefined ? 'unreadable delivery' : <Foreign text={type} longest={40} />}
         </a>
+      </td>
+      <td class="quiet minor">
+        <ShortId of={key} />
       </td>
       {without !== 'media' && (
         <td class="title">
@@ -140,38 +124,39 @@ function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<Rows
         <td class="message">
           {message !== undefined && <Foreign text={message} longest={120} />}
           {overdue && <OverdueFacts page={page} overdue={overdue} />}
-          {waitsFor !== undefined && (
-            <span class="quiet">
-              waits for <Foreign text={waitsFor} longest={60} /> (paused)
-            </span>
-          )}
-          {dueAt !== undefined && waitsFor === undefined && (
-            <span class="quiet">
-              {' '}
-              Next attempt <Ago at={dueAt} now={page.now} />
-            </span>
-          )}
-          {(startedAt ?? process) !== undefined && (
-            <span class="quiet">
-              {' '}
-              Running {handler !== undefined && <Foreign text={`${handler} `} longest={60} />}
-              {startedAt !== undefined && `for ${age(page.now.getTime() - startedAt.getTime())} `}
-              {process !== undefined && (
-                <>
-                  in <Foreign text={process} longest={60} />
-                </>
-              )}
-            </span>
-          )}
+          <Next row={row} now={page.now} />
         </td>
       )}
-      <td class="number data minor" data-name="attempts">
-        {attempts}
-      </td>
+      <td class="number data minor">{row.attempts}</td>
       <td class="number">
-        <Ago at={at} now={page.now} />
+        <Ago at={row.at} now={page.now} />
       </td>
     </>
+  )
+}
+
+/** What it waits for, or what runs. */
+function Next({ row, now }: { row: Row; now: Date }) {
+  const { dueAt, startedAt, process, handler, waitsFor } = row
+  if (waitsFor === undefined && (dueAt ?? startedAt ?? process) === undefined) return null
+  return (
+    <span class="quiet">
+      {waitsFor !== undefined ? (
+        <>
+          waits for <Foreign text={waitsFor} longest={60} /> (paused)
+        </>
+      ) : dueAt !== undefined ? (
+        <>
+          Next attempt <Ago at={dueAt} now={now} />
+        </>
+      ) : (
+        <>
+          Running {handler !== undefined && <Foreign text={`${handler} `} longest={60} />}
+          {startedAt !== undefined && `for ${ageText(now.getTime() - startedAt.getTime())} `}
+          {process !== undefined && <Foreign text={`in ${process}`} longest={60} />}
+        </>
+      )}
+    </span>
   )
 }
 
@@ -210,9 +195,6 @@ export const Range = ({ begin, count, total, lines }: RangeProps) => (
   </p>
 )
 
-/** What to do where nothing acts on a whole list. */
-const SelectFirst = () => <p class="quiet">Select events to act on them.</p>
-
 export const ReplaySelected = () => (
   <button type="submit" class="primary">
     Replay the selected
@@ -245,12 +227,13 @@ export const SelectionForm = ({ page, action = 'replay', hidden = {}, some, all,
           <input type="hidden" name={name} value={value} />
         ))}
         {children}
-        <div class="row actions">
+        <div class="inline actions">
           <div class="row some">
             {some}
             <button type="reset">Clear</button>
           </div>
-          <div class="row all">{all || <SelectFirst />}</div>
+          <div class="row all">{all || <p class="quiet">Select events to act on them.</p>}</div>
+          <ReasonField />
         </div>
       </form>
     ) : (

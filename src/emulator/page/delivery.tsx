@@ -1,5 +1,6 @@
+import { durationText } from '../../internal/duration.ts'
 import { withRefusedHint } from '../../internal/refused.ts'
-import { CopyButton, duration } from '../../page/elements.tsx'
+import { CopyButton } from '../../page/elements.tsx'
 import type { Answer, DeliveryRecord, SentRequest } from '../sending/sending.ts'
 import { curlOf } from './curl.ts'
 import { Moment } from './elements.tsx'
@@ -23,7 +24,7 @@ export function Delivery({ id, delivery, first }: DeliveryProps) {
       </h3>
       <p>
         {failure ? `✕ ${withRefusedHint(failure.message)}` : `✓ acknowledged with ${answer?.status}`} after{' '}
-        {duration(durationMs)}
+        {durationText(durationMs)}
       </p>
       <p>{whatFollows(delivery)}</p>
       {delivery === first || first === undefined ? (
@@ -115,7 +116,7 @@ function whatFollows({ failure, startedAt, durationMs, retryInMs }: DeliveryReco
   if (retryInMs === undefined) return 'The sender gave up: it does not send the event again.'
   return (
     <>
-      The event is sent again {duration(retryInMs)} later, at{' '}
+      The event is sent again {durationText(retryInMs)} later, at{' '}
       <Moment at={new Date(startedAt.getTime() + durationMs + retryInMs)} />.
     </>
   )

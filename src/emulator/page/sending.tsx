@@ -1,4 +1,5 @@
-import { duration, Fact, Facts } from '../../page/elements.tsx'
+import { durationText } from '../../internal/duration.ts'
+import { Fact, Facts } from '../../page/elements.tsx'
 import { Choice } from '../../page/fields.tsx'
 import { bodyOf } from '../../testing/payload.ts'
 import type { Sending } from '../sending/sending.ts'
@@ -45,7 +46,7 @@ export function SendingRow({ page, sending, open }: SendingRowProps) {
         {last && (last.answer?.status ?? last.failure?.reason)}
       </td>
       <td class="minor number data" data-name="latency">
-        {last && duration(last.durationMs)}
+        {last && durationText(last.durationMs)}
       </td>
       <td class="number data">
         <Moment at={createdAt} />
