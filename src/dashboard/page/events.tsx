@@ -6,7 +6,8 @@ import { rowsOf } from './as-row.ts'
 import { amount } from './elements.tsx'
 import { type EventFilter, type Listed, listedBy } from './listed.tsx'
 import type { Answer, PageState } from './page-state.ts'
-import { Range, Rows, SelectionForm } from './rows.tsx'
+import { Rows } from './rows.tsx'
+import { Range, SelectionForm } from './selection.tsx'
 
 /** The events of an inbox, newest first, by state, type and title. */
 export async function showEvents(page: PageState): Promise<Answer> {

@@ -7,7 +7,8 @@ import { CauseFacts, Example } from './cause.tsx'
 import { amount, cut } from './elements.tsx'
 import { LastOperations } from './operations.tsx'
 import type { PageState } from './page-state.ts'
-import { Range, ReplaySelected, Rows, SelectionForm } from './rows.tsx'
+import { Rows } from './rows.tsx'
+import { Range, ReplaySelected, SelectionForm } from './selection.tsx'
 
 /** The number of dead letters of a page. */
 const pageSize = 25

@@ -7,7 +7,8 @@ import { rowOfDead, rowsOf } from './as-row.ts'
 import { amount, Foreign } from './elements.tsx'
 import { whyUnknown } from './event.tsx'
 import type { Answer, PageState } from './page-state.ts'
-import { ReplaySelected, Rows, SelectionForm } from './rows.tsx'
+import { Rows } from './rows.tsx'
+import { ReplaySelected, SelectionForm } from './selection.tsx'
 
 /** The number of events of a page, and maximum numbers of unreadable deliveries and of other media items. */
 const pageSize = 25
