@@ -1,8 +1,8 @@
 import type { InspectedInbox } from '../../../inbox/reading.ts'
+import { ageText } from '../../../internal/duration.ts'
 import { table } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { pauseText } from './pauses.ts'
-import { duration } from './times.ts'
 
 /** The number of events by state, and how long the oldest of those that wait has waited. */
 export interface InboxCounts {
@@ -42,7 +42,7 @@ export const stats: Action = {
       retrying,
       'dead letters': deadLetters,
       ...(expected !== undefined && { expected }),
-      ...(oldestWaitingMs !== undefined && { 'oldest waits': duration(oldestWaitingMs) }),
+      ...(oldestWaitingMs !== undefined && { 'oldest waits': ageText(oldestWaitingMs) }),
     })
     const paused = pauses.map((pause) => ['paused', pauseText(pause)])
     if (values.json) screen.json({ ...counts, ...(pauses.length > 0 && { pauses }) })

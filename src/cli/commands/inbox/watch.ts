@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { DeadLetter } from '../../../inbox/reading.ts'
+import { ageText } from '../../../internal/duration.ts'
 import { plain, shellQuoted } from '../../shared/text.ts'
 import type { Action, ActionContext } from './action.ts'
 import { explained } from './explain.ts'
 import { type Failure, type News, NewsReader } from './news.ts'
 import { deadLetterJson, errorLines, inOneLine } from './print.ts'
 import type { InboxCounts } from './stats.ts'
-import { duration } from './times.ts'
 
 /** Minimum pause between two checks, in ms. */
 const pauseMs = 1_000
@@ -72,7 +72,7 @@ function printer({ values, screen }: ActionContext): (news: News) => void {
 }
 
 function countsText({ waiting, running, retrying, deadLetters, expected, oldestWaitingMs }: InboxCounts): string {
-  const oldest = oldestWaitingMs === undefined ? '' : ` (the oldest for ${duration(oldestWaitingMs)})`
+  const oldest = oldestWaitingMs === undefined ? '' : ` (the oldest for ${ageText(oldestWaitingMs)})`
   return [
     `waiting ${waiting}${oldest}`,
     ...(running === undefined ? [] : [`running ${running}`]),
