@@ -36,7 +36,12 @@ export default {
   tsconfig,
   entryPoints: [...sources.keys()],
   out: 'docs/api',
-  router: 'module',
+  router: 'member',
+  entryFileName: 'index',
+  modulesFileName: 'index',
+  name: 'API reference',
+  pageTitleTemplates: { member: '{name}' },
+  indexFormat: 'table',
   readme: 'none',
   sort: ['source-order'],
   // `npm run types` is that check.
@@ -45,8 +50,6 @@ export default {
   hideBreadcrumbs: true,
   hidePageHeader: true,
   parametersFormat: 'table',
-  interfacePropertiesFormat: 'table',
-  typeDeclarationFormat: 'table',
   groupOrder: ['Functions', 'Classes', 'Interfaces', 'Type Aliases', '*'],
   tableColumnSettings: { hideModifiers: true, hideInherited: true, hideOverrides: true },
   // A broken link in a docstring fails the build.

@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { defineConfig, type SiteConfig } from 'vitepress'
+import { defineConfig, type MarkdownEnv, type MarkdownRenderer, type SiteConfig } from 'vitepress'
 import { entries } from './entries.ts'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -65,22 +65,32 @@ const guides = [
       page('Errors', '/errors'),
       page('Performance', '/performance'),
       page('Changelog', '/changelog'),
+      page('API reference', '/api/media-webhooks/'),
     ],
-  },
-  {
-    text: 'API reference',
-    collapsed: true,
-    items: entries.map(([name]) => page(name, `/api/${name}`)),
   },
 ]
 
-/**
- * Puts guides before the reference, which has many more words. An entry of the very name that the reader looks for is
- * still among the first.
- */
+/** The menu of the reference: each entry of the package with its symbols. */
+const reference = entries.map(([name]) => ({
+  ...page(name.replace('media-webhooks/', ''), `/api/${name}/`),
+  collapsed: true,
+  items: ['functions', 'classes', 'interfaces', 'type-aliases', 'enumerations', 'variables'].flatMap((kind) => {
+    const folder = `api/${name}/${kind}`
+    if (!existsSync(`docs/${folder}`)) return []
+    return readdirSync(`docs/${folder}`).map((file) => page(file.replace('.md', ''), `/${folder}/${file}`))
+  }),
+}))
+
+/** Puts guides before the reference. The page of the very symbol that the reader looks for is still among the first. */
 function boostDocument(id: string, term: string, stored?: Record<string, unknown>): number {
   if (!id.includes('/api/')) return 1
   return `${stored?.['title']}`.replace(/\W/g, '').toLowerCase() === term ? 0.45 : 0.15
+}
+
+/** Renders a page for the search. A symbol is found as one page, not once for each of its headings. */
+function renderForSearch(source: string, env: MarkdownEnv, md: Pick<MarkdownRenderer, 'render'>): string {
+  const html = md.render(source, env)
+  return env.relativePath.startsWith('api/') ? html.replace(/<h[2-6].*?<\/h[2-6]>/gs, '') : html
 }
 
 /** Splits a text into words, as the search does by default. `Next.js` is also the word `nextjs`. */
@@ -93,7 +103,7 @@ function tokenize(text: string): string[] {
 async function writeMarkdown({ pages, srcDir, outDir, site }: SiteConfig): Promise<void> {
   for (const path of pages) await cp(join(srcDir, path), join(outDir, path))
   const lists = guides.map(({ text, items }) => {
-    const links = items.map(({ text, link }) => `- [${text}](.${link}.md)`)
+    const links = items.map(({ text, link }) => `- [${text}](.${link.replace(/\/$/, '/index')}.md)`)
     return `## ${text}\n\n${links.join('\n')}\n`
   })
   await writeFile(join(outDir, 'llms.txt'), `# ${site.title}\n\n> ${site.description}\n\n${lists.join('\n')}`)
@@ -124,11 +134,11 @@ export default defineConfig({
     },
   },
   themeConfig: {
-    nav: [page('Guide', '/getting-started'), page('API', '/api/media-webhooks'), page(version, '/changelog')],
-    sidebar: guides,
+    nav: [page('Guide', '/getting-started'), page('API', '/api/media-webhooks/'), page(version, '/changelog')],
+    sidebar: { '/': guides, '/api/': reference },
     search: {
       provider: 'local',
-      options: { miniSearch: { options: { tokenize }, searchOptions: { boostDocument } } },
+      options: { _render: renderForSearch, miniSearch: { options: { tokenize }, searchOptions: { boostDocument } } },
     },
     outline: [2, 3],
   },

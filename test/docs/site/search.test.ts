@@ -92,8 +92,26 @@ describeInBrowser('the search of the site', () => {
     expect(cut).toEqual([])
   })
 
-  test.each(['createReceiver', 'sqliteInbox'])('finds %s itself among the first five', async (name) => {
+  test.each([
+    ['createReceiver', '/api/media-webhooks/functions/createReceiver.html'],
+    ['ReceiverOptions', '/api/media-webhooks/interfaces/ReceiverOptions.html'],
+    ['sqliteInbox', '/api/media-webhooks/inbox/sqlite/functions/sqliteInbox.html'],
+  ])('finds the page of %s among the first five', async (name, address) => {
     const found = await find(name)
-    expect(found.slice(0, 5)).toContainEqual(expect.stringMatching(new RegExp(`/api/.*${name}`, 'i')))
+    expect(found.slice(0, 5)).toContainEqual(expect.stringContaining(address))
+  })
+
+  test('lists the guides in one menu, and the symbols of the reference in another', async () => {
+    const site = await serveSite()
+    const page = await openOther(site)
+    const menuOf = async (path: string) => {
+      await page.goto(`${site}/${path}.html`)
+      return page.locator('.VPSidebar a').evaluateAll((links) => links.map((link) => link.getAttribute('href')))
+    }
+    const guides = await menuOf('getting-started')
+    expect(guides.filter((address) => address?.includes('/api/'))).toEqual(['/api/media-webhooks/'])
+    const reference = await menuOf('api/media-webhooks/interfaces/ReceiverOptions')
+    expect(reference).toContain('/api/media-webhooks/interfaces/ReceiverOptions.html')
+    expect(reference.filter((address) => !address?.startsWith('/api/'))).toEqual([])
   })
 })
