@@ -17,7 +17,16 @@ const guides = [
       page('Mount the receiver', '/mount'),
       page('Verify the sender', '/verify'),
       page('Other services', '/senders'),
+    ],
+  },
+  {
+    text: 'Inboxes',
+    items: [
       page('Choose an inbox', '/inboxes'),
+      page('Memory', '/inbox-memory'),
+      page('SQLite', '/inbox-sqlite'),
+      page('Postgres and PGlite', '/inbox-postgres'),
+      page('BullMQ', '/inbox-bullmq'),
     ],
   },
   {

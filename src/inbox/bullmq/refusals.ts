@@ -82,7 +82,7 @@ export class Refusals {
 
   async #missingRights(reason: string): Promise<string> {
     const patterns = `~bull:${this.#queue}:* ~${this.#own.prefix}*`
-    const all = `the rights and the key patterns ${patterns} that docs/inboxes.md lists`
+    const all = `the rights and the key patterns ${patterns} that docs/inbox-bullmq.md lists`
     const command = /'([\w|]+)' command/.exec(reason)?.[1]
     if (command !== undefined) return `+${command}, and ${all}`
     const missing = await this.#own.run<string[]>('missingRights').catch(() => [])

@@ -7,7 +7,7 @@ import { recordingLogger } from '../../support/recording-logger.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { RedisServer } from '../../support/redis/redis-server.ts'
 
-/** The rights in docs/inboxes.md. */
+/** The rights in docs/inbox-bullmq.md. */
 const documented = '+@read +@write +@scripting +@connection +@transaction -@dangerous +time +info'
 const keys = '~bull:media-webhooks:* ~webhooks:media-webhooks:*'
 
