@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 import { expect, test } from 'vitest'
@@ -55,6 +55,33 @@ test.each(all.filter(excerptOf).map((block) => [block.name, block] as const))(
     for (const part of lines.join('\n').split('// …\n')) expect(file).toContain(part)
   },
 )
+
+/** What a block imports by path, without extensions. SvelteKit generates `$types`, and `$lib` is `src/lib`. */
+const importsOf = (block: Block): readonly { readonly path: string; readonly names: readonly string[] }[] => {
+  const folder = dirname(shownFile(block) ?? excerptOf(block) ?? '')
+  const imports = block.code.matchAll(/\bimport (?:type )?\{ (.*) \} from '((?:\.{1,2}|\$lib)\/.*?)(?:\.ts)?'/g)
+  return Array.from(imports, ([, names = '', path = '']) => ({
+    path: path.startsWith('$lib/') ? path.replace('$lib', 'src/lib') : posix.join(folder, path),
+    names: names.replaceAll('type ', '').split(', '),
+  })).filter(({ path }) => !path.endsWith('/$types'))
+}
+
+test('a block imports nothing that its page does not show', () => {
+  const faults = pages.flatMap((page) => {
+    const files = blocksOf(page).map(({ code }) => ({
+      code,
+      name: /^\/\/ (?:from )?(\S+)\.[jt]s\n/.exec(code)?.[1] ?? '',
+    }))
+    const exports = (code: string, name: string) => new RegExp(`^export .*\\b${name}\\b`, 'm').test(code)
+    // A file without a folder stands beside the file that imports it.
+    const isShown = (path: string, names: readonly string[]) =>
+      files.some(({ name, code }) => `/${path}`.endsWith(`/${name}`) && names.every((each) => exports(code, each)))
+    return blocksOf(page).flatMap((block) =>
+      importsOf(block).flatMap(({ path, names }) => (isShown(path, names) ? [] : [`${block.name} imports ${path}`])),
+    )
+  })
+  expect(faults).toEqual([])
+})
 
 /** A method is shown without the indentation of its class. */
 const withoutIndentation = (code: string): string => code.replace(/^ +/gm, '')
