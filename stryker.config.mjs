@@ -14,7 +14,7 @@ export default {
   dryRunTimeoutMinutes: 30,
   thresholds: { high: 95, low: 90, break: 90 },
   reporters: ['clear-text', 'json'],
-  clearTextReporter: { allowEmojis: false, logTests: false, reportTests: false, reportMutants: false, skipFull: true },
+  clearTextReporter: { allowEmojis: false, logTests: false, reportTests: false, skipFull: true },
   tempDirName: '.mutation',
   ignorePatterns: ['/.ci', '/bench', '/demo', '/dist', '/docs', '/examples'],
   // The log of a dry run has the number of tests, and their time.
