@@ -147,9 +147,12 @@ describe('receiver.expect', () => {
       attempts.push(attempt)
       throw new Error('failed')
     })
+    const frozen: boolean[] = []
+    receiver.onError((_, { event }) => void frozen.push(Object.isFrozen(event)))
     await deliver(receiver, at(0, 'file.received'))
     await vi.advanceTimersByTimeAsync(2_000)
     expect(attempts).toEqual([1, 2])
+    expect(frozen).toEqual([true, true])
     const [dead] = await receiver.inbox.deadLetters.list()
     expect(dead).toMatchObject({ attempts: 2, failures: [{ handler: 'late', message: 'Error: failed' }] })
     expect(await receiver.inbox.deadLetters.replay(dead?.key as string)).toBe(true)

@@ -1,3 +1,4 @@
+import { queryObjects } from 'node:v8'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Expectation } from '../../../src/inbox/inbox.ts'
 import { MemoryExpectations } from '../../../src/inbox/memory/expectations.ts'
@@ -74,7 +75,7 @@ test('an end that arrives after a newer one does not reopen what the newer one e
   expect(expectations.size).toBe(0)
 })
 
-test('a media item without an open expectation is forgotten, and others stay', () => {
+test('an end removes the older expectations of its media item only', () => {
   const { expectations, begin, end } = watching()
   begin('one', 1)
   begin('two', 2)
@@ -83,6 +84,16 @@ test('a media item without an open expectation is forgotten, and others stay', (
   expect(expectations.list(10).map(({ mediaId }) => mediaId)).toEqual(['m1', 'm2'])
   end(2)
   expect(expectations.list(10).map(({ mediaId }) => mediaId)).toEqual(['m2'])
+})
+
+test('a media item without an open expectation is forgotten', () => {
+  const { begin, end } = watching()
+  const setsBefore = queryObjects(Set)
+  for (let i = 0; i < 1_000; i++) {
+    begin('begun', 1, `m${i}`)
+    end(1, `m${i}`)
+  }
+  expect(queryObjects(Set) - setsBefore).toBeLessThan(100)
 })
 
 test('those that take too much memory have no room, until others end', () => {
