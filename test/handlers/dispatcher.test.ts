@@ -21,6 +21,13 @@ const handlerTimeoutMs = 1_000
 
 const fails = () => Promise.reject(new Error('no'))
 
+const reporter: RunReporter = {
+  run() {},
+  attempt() {},
+  inContext: (run) => run(),
+  guarded: (_what, call) => call(),
+}
+
 /** Makes one attempt at an event, and returns its result and what was reported. */
 async function attempted(handlers: HandlersByName, attempt: Partial<Attempt> = {}, retry?: RetrySchedule) {
   const registry = new HandlerRegistry(mediaService)
@@ -33,15 +40,14 @@ async function attempted(handlers: HandlersByName, attempt: Partial<Attempt> = {
   })
   const reports: string[] = []
   const outcomes: string[] = []
-  const reporter: RunReporter = {
+  const recording: RunReporter = {
+    ...reporter,
     run: (outcome, { handler }, _error, retryInMs) => void reports.push([handler, outcome, retryInMs].join(' ').trim()),
     attempt: (outcome) => void outcomes.push(outcome),
-    inContext: (run) => run(),
-    guarded: (_what, call) => void call(),
   }
   const warn = vi.fn()
   const logger = { ...silent, warn }
-  const handle = createDispatcher({ registry, reporter, logger, handlerTimeoutMs, retry })
+  const handle = createDispatcher({ registry, reporter: recording, logger, handlerTimeoutMs, retry })
   const accepted = eventOf('one')
   const { signal } = new AbortController()
   const defaults = { number: 1, completed: [], aborted: false, signal }
@@ -154,6 +160,18 @@ describe('an attempt that the inbox takes back', () => {
     expect(reports).toEqual(['stopped stopped'])
     expect(toldOfErrors).toEqual([])
   })
+
+  test('counts a handler as completed only if its transaction is committed', async () => {
+    const attempt = { aborted: false, transaction: (async (_, run) => run({} as never)) as Attempt['transaction'] }
+    const commits = async ({ transaction }: HandlerContext & { transaction?: (run: () => void) => Promise<void> }) => {
+      await transaction?.(() => {})
+      attempt.aborted = true
+    }
+    expect((await attempted({ commits }, attempt)).result).toMatchObject({ status: 'retry', completed: ['commits'] })
+    const returns = () => void (attempt.aborted = true)
+    attempt.aborted = false
+    expect((await attempted({ returns }, attempt)).result).toMatchObject({ status: 'retry', completed: [] })
+  })
 })
 
 describe('the signal of a handler', () => {
@@ -189,6 +207,18 @@ describe('the signal of a handler', () => {
     await attempted({ ending })
     vi.advanceTimersByTime(handlerTimeoutMs * 2)
     expect(signal?.aborted).toBe(false)
+  })
+
+  test('is not aborted with the attempt once the handler has finished', async () => {
+    const controller = new AbortController()
+    const signals: AbortSignal[] = []
+    const first = ({ signal }: HandlerContext) => void signals.push(signal)
+    const second = ({ signal }: HandlerContext) => {
+      signals.push(signal)
+      controller.abort()
+    }
+    await attempted({ first, second }, { signal: controller.signal })
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false, true])
   })
 })
 
@@ -257,6 +287,24 @@ describe('an attempt while a handler is paused', () => {
       { b: () => void paused.add('a'), a() {} },
       { isPaused: (name) => paused.has(name) },
     )
+    expect(result).toEqual({ ...released, completed: ['b'] })
+  })
+
+  test('leaves it out if the pause comes while it waits for its limit', async () => {
+    const registry = new HandlerRegistry(mediaService)
+    registry.add(undefined, () => {}, { name: 'a', rate: '1/h' })
+    registry.add(undefined, () => {}, { name: 'b' })
+    const handle = createDispatcher({ registry, reporter, logger: silent, handlerTimeoutMs, retry: undefined })
+    const { signal } = new AbortController()
+    const attempt = { number: 1, completed: [], aborted: false, signal }
+    expect(await handle(eventOf('first'), attempt)).toEqual({ status: 'done' })
+    const paused = new Set<string>()
+    const park: Attempt['park'] = (run) => {
+      paused.add(run.handler)
+      queueMicrotask(() => run.resume())
+      return true
+    }
+    const result = await handle(eventOf('second'), { ...attempt, park, isPaused: (name) => paused.has(name) })
     expect(result).toEqual({ ...released, completed: ['b'] })
   })
 

@@ -76,6 +76,16 @@ describe('a rate', () => {
     expect(mostWithin(1_000, starts)).toBeLessThanOrEqual(10)
   })
 
+  test('lets no newcomer pass runs whose timer is late', () => {
+    const { starts, ask } = subject({ rate: '10/s' })
+    ask()
+    ask()
+    vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_000)
+    ask()
+    expect(starts).toHaveLength(1)
+    vi.restoreAllMocks()
+  })
+
   test('spends nothing on runs that leave', async () => {
     const { limiter, starts, ask } = subject({ rate: '1/s' })
     ask()

@@ -192,11 +192,11 @@ describe('a handler that ends while its transaction is open', () => {
   })
 
   test.each([
-    ['fails', 'handler_failed', () => Promise.reject(new Error('no'))],
-    ['rejects with nothing', 'handler_failed', () => Promise.reject()],
-    ['takes too long', 'timeout', () => new Promise(() => {})],
-  ])('aborts its signal when it %s, and ends once the transaction is rolled back', async (_, code, end) => {
-    const { on, handled, outcomes, rows, log } = subject({ retry: { attempts: 1 }, handlerTimeoutMs: 20 })
+    ['fails', 'handler_failed', new Error('no'), () => Promise.reject(new Error('no'))],
+    ['rejects with nothing', 'handler_failed', undefined, () => Promise.reject()],
+    ['takes too long', 'timeout', expect.objectContaining({ code: 'timeout' }), () => new Promise(() => {})],
+  ])('aborts its signal when it %s, and ends once the transaction is rolled back', async (_, code, error, end) => {
+    const { on, handled, outcomes, reports, rows, log } = subject({ retry: { attempts: 1 }, handlerTimeoutMs: 20 })
     let signal: AbortSignal | undefined
     on('h', (context) => {
       signal = context.signal
@@ -209,6 +209,7 @@ describe('a handler that ends while its transaction is open', () => {
     on('next', () => log.push('next'))
     await handled()
     expect(signal?.reason).toMatchObject({ name: 'WebhookError', code })
+    expect(reports[0]?.error).toEqual(error)
     expect([outcomes()[0], rows, log]).toEqual(['h 1 dead-lettered', [], ['rolled back', 'next']])
   })
 

@@ -113,6 +113,21 @@ test('an inbox that cannot be read, or has no events, answers its duplicates as 
   expect(get).toHaveBeenCalledTimes(2)
 })
 
+test("the event of a delivery with ack 'handled' is compared too", async () => {
+  const { conflicts, send } = receiving({ ack: 'handled' })
+  expect(await send({ title: 'one' })).toBe('handled')
+  expect(await send({ title: 'other' })).toBe('duplicate')
+  expect(conflicts).toMatchObject([{ fields: ['title'] }])
+})
+
+test('duplicates read one event at a time from the inbox', async () => {
+  const get = vi.fn(() => new Promise<undefined>(() => {}))
+  const events = { states: [], list: () => ({ events: [] }), get, retryNow: () => false }
+  const { send } = receiving({ inbox: answeringInbox(() => 'duplicate', { events }) })
+  for (const id of ['one', 'two']) await send({}, id)
+  expect(get.mock.calls).toEqual([['one']])
+})
+
 test('the payload of a look-up is not compared', async () => {
   const { receiver, conflicts, send } = receiving({ eventKey: ({ mediaId }) => mediaId })
   await receiver.accept({ type: 'encoding.finished', mediaId: flat.media_id, title: 'found' })

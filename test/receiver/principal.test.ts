@@ -109,19 +109,21 @@ describe('a principal', () => {
     expect(seen.map(({ event }) => event.key)).toEqual(['["acme","msg-1"]', '["zoo","msg-1"]'])
   })
 
-  test('does not change the key of an event without one, or with an empty one', async () => {
-    const keys: string[] = []
+  test('does not change the key of an event or an unreadable delivery without one, or with an empty one', async () => {
+    const keys: (string | undefined)[][] = []
     for (const verify of [
       urlToken({ secret: tokens.acme }),
       { name: 'mine', needsBytes: false, verify: () => ({ verified: true, principal: '' }) as const },
     ]) {
-      const { seen, send } = receiverOfTenants({ verify })
+      const { receiver, seen, send } = receiverOfTenants({ verify })
       await send(tokens.acme)
       expect(seen).toMatchObject([{ principal: undefined }])
-      keys.push(seen[0]?.event.key ?? '')
+      expect(await send(tokens.acme, '{}')).toBe('malformed')
+      const [unreadable] = await receiver.inbox.deadLetters.list()
+      keys.push([seen[0]?.event.key, unreadable?.key])
     }
-    expect(keys[0]).toMatch(/^\["encoding.finished",/)
-    expect(keys[1]).toBe(keys[0])
+    expect(keys[0]).toEqual([expect.stringMatching(/^\["encoding.finished",/), expect.stringMatching(/^unreadable:/)])
+    expect(keys[1]).toEqual(keys[0])
   })
 
   test('is known to a function that makes the key', async () => {

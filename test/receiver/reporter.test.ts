@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { HandlerRun } from '../../src/handlers/handler-run.ts'
-import type { Logger, RunReport } from '../../src/index.ts'
+import type { AttemptReport, Logger, RunReport } from '../../src/index.ts'
 import { type LogLevel, logLevels, safeLogger } from '../../src/internal/logger.ts'
 import { acknowledged, rejection } from '../../src/receiver/acknowledgement.ts'
 import { createReporter } from '../../src/receiver/reporter.ts'
@@ -144,4 +144,13 @@ describe('a logger whose isLevelEnabled throws', () => {
     await handleAndReject(broken)
     expect(lines.map(({ level }) => level).toSorted()).toEqual(['debug', 'debug', 'warn', 'warn'])
   })
+})
+
+test('an attempt at an event from a machine whose clock is ahead took no negative time', () => {
+  const times: number[] = []
+  const attempt = ({ sinceReceivedMs }: AttemptReport) => void times.push(sinceReceivedMs)
+  const reporter = createReporter({ attempt }, safeLogger(recording('silent').logger))
+  const accepted = { ...eventOf('one'), receivedAt: new Date(Date.now() + 60_000) }
+  reporter.attempt('handled', accepted, 1)
+  expect(times).toEqual([0])
 })

@@ -77,6 +77,26 @@ test('rejections are counted by reason and failed runs by handler, of all proces
   ])
 })
 
+test('an attempt that was stopped or released is neither handled nor failed', () => {
+  const recorder = new ActivityRecorder()
+  for (const outcome of ['stopped', 'released', 'retried', 'handled'])
+    recorder.attempt({ outcome, sinceReceivedMs: 1 })
+  expect(recorder.since(new Date(0))).toMatchObject([{ handled: 1, failed: 1 }])
+})
+
+test('a minute is forgotten after 24 h', () => {
+  const noon = Date.parse('2026-03-01T12:00:00Z')
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const recorder = new ActivityRecorder()
+  const minutesAfter = (minutes: number) => {
+    vi.setSystemTime(noon + minutes * 60_000)
+    recorder.failed('publish')
+    return recorder.since(new Date(0)).map(({ startedAt }) => (startedAt.getTime() - noon) / 60_000)
+  }
+  expect([0, 1_440, 1_441].map(minutesAfter)).toEqual([[0], [0, 1_440], [1_440, 1_441]])
+})
+
 test('of the handlers that fail in a minute a process names the first 20', () => {
   const recorder = new ActivityRecorder()
   for (const _ of [1, 2]) for (let index = 0; index < 30; index++) recorder.failed(`handler ${index}`)
