@@ -158,9 +158,8 @@ export class HandlerRegistry {
 
   /** Returns the handlers of an event that was accepted. */
   handlersOf(event: MediaEvent): readonly RegisteredHandler[] {
-    const type: string = event.type
-    const rule = type === overdueType ? ruleOf(event) : undefined
-    if (rule === undefined) return this.handlersFor(type, event.test)
+    const rule = ruleOf(event)
+    if (rule === undefined) return this.handlersFor(event.type, event.test)
     return this.#overdueHandlers.filter(({ name }) => name === rule)
   }
 
