@@ -168,7 +168,9 @@ describe('an attempt that the inbox takes back', () => {
       attempt.aborted = true
     }
     expect((await attempted({ commits }, attempt)).result).toMatchObject({ status: 'retry', completed: ['commits'] })
-    const returns = () => void (attempt.aborted = true)
+    const returns = () => {
+      attempt.aborted = true
+    }
     attempt.aborted = false
     expect((await attempted({ returns }, attempt)).result).toMatchObject({ status: 'retry', completed: [] })
   })

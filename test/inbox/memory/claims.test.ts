@@ -27,6 +27,17 @@ describe('while the claim of an event is pending', () => {
     expect(count('claim one')).toBe(1)
   })
 
+  test('the inbox does not have the event yet', async () => {
+    const { inbox, intercept } = machine()
+    const { open, interceptor } = gate()
+    intercept.claim = interceptor
+    const acceptance = inbox.accept(eventOf('one'))
+    expect([inbox.events?.get('one'), inbox.events?.list()]).toEqual([undefined, { events: [] }])
+    open()
+    await acceptance
+    expect(inbox.events?.get('one')).toMatchObject({ key: 'one' })
+  })
+
   test('a second delivery fails as the first does when the claim fails', async () => {
     const { inbox, intercept } = machine()
     const { open, interceptor } = gate()

@@ -72,6 +72,7 @@ test('an end that arrives after a newer one does not reopen what the newer one e
   end(20)
   end(10)
   begin('between', 15)
+  begin('together', 20)
   expect(expectations.size).toBe(0)
 })
 
@@ -94,6 +95,17 @@ test('a media item without an open expectation is forgotten', () => {
     end(1, `m${i}`)
   }
   expect(queryObjects(Set) - setsBefore).toBeLessThan(100)
+})
+
+test('of more than 100,000 the later ones have no room', () => {
+  const dropped = vi.fn()
+  const expectations = new MemoryExpectations(() => true, dropped)
+  onTestFinished(() => expectations.stop())
+  const dueAt = new Date(Date.now() + hour)
+  const { event, receivedAt } = eventOf('m', 'm')
+  const begin: Expectation = { rule: 'rule', dueAt, overdue: { event: { ...event, payload: {} }, receivedAt } }
+  expectations.take('m', { at: new Date(1), begins: Array(100_001).fill(begin), ends: [] })
+  expect([expectations.size, dropped.mock.calls.length]).toEqual([100_000, 1])
 })
 
 test('those that take too much memory have no room, until others end', () => {

@@ -70,6 +70,16 @@ describe('the unreadable deliveries of a memory inbox', () => {
     expect((await receiver.inbox.deadLetters.list())[0]?.unreadable).toEqual(bodyOf(future))
   })
 
+  test('stay as they first came when they are sent again', async () => {
+    const receiver = await open({})
+    await deliver(receiver, future)
+    const [first] = await receiver.inbox.deadLetters.list()
+    await deliver(receiver, future)
+    const kept = await receiver.inbox.deadLetters.list()
+    expect(kept).toHaveLength(1)
+    expect(kept[0]).toBe(first)
+  })
+
   test('stay when they are replayed while the inbox is full', async () => {
     const { receiver, deadLetters } = await opened(open, { inbox: memoryInbox({ concurrency: 1, maxWaiting: 1 }) })
     receiver.onAny((_, { signal }) => new Promise((_, reject) => signal.addEventListener('abort', reject)))

@@ -188,6 +188,21 @@ describe('on Workers, with a shared store,', () => {
     expect(steps.release).not.toHaveBeenCalled()
   })
 
+  test('an attempt of a request that goes on after all releases nothing of the one that replaced it', async () => {
+    const { store } = sharedStore()
+    const { inbox, calls } = opened(store)
+    const late = inbox.handleNow(eventOf('one'))
+    const replaced = await calls.next()
+    cutOff()
+    await passing(leaseMs)
+    void inbox.handleNow(eventOf('one'))
+    await passing(2)
+    await calls.next()
+    replaced.finish(failed())
+    expect(await late).toBe('in-progress')
+    expect(await store.claim('one', 'another isolate', leaseMs)).toBe('in-progress')
+  })
+
   test('an outage of the store is no success', async () => {
     const { store, steps } = sharedStore()
     steps.claim.mockRejectedValueOnce(new Error('connection refused'))

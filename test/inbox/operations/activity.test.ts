@@ -58,6 +58,18 @@ test('while a write hangs none is started, and the rest is written after it', as
   expect(written).toEqual([1, 2])
 })
 
+test('a write that hangs and then fails is one failure, whose numbers are written the next time', async () => {
+  let fail = () => {}
+  const { accept, written, failures } = recorded(() => new Promise<void>((_, reject) => (fail = reject)))
+  accept()
+  await vi.advanceTimersByTimeAsync(4 * pauseMs)
+  fail()
+  await vi.advanceTimersByTimeAsync(0)
+  expect([written, failures]).toEqual([[1], [undefined]])
+  await vi.advanceTimersByTimeAsync(pauseMs)
+  expect(written).toEqual([1, 1])
+})
+
 test('rejections are counted by reason and failed runs by handler, of all processes', () => {
   const [one, other] = [new ActivityRecorder(), new ActivityRecorder()]
   const reject = (recorder: ActivityRecorder, outcome: string) =>
@@ -79,8 +91,7 @@ test('rejections are counted by reason and failed runs by handler, of all proces
 
 test('an attempt that was stopped or released is neither handled nor failed', () => {
   const recorder = new ActivityRecorder()
-  for (const outcome of ['stopped', 'released', 'retried', 'handled'])
-    recorder.attempt({ outcome, sinceReceivedMs: 1 })
+  for (const outcome of ['stopped', 'released', 'retried', 'handled']) recorder.attempt({ outcome, sinceReceivedMs: 1 })
   expect(recorder.since(new Date(0))).toMatchObject([{ handled: 1, failed: 1 }])
 })
 

@@ -26,3 +26,15 @@ test('counting ends when its time is over, and goes on where it was', async () =
   expect((await replayed.count(-1)).open).toBe(299)
   expect(await replayed.count(1_000)).toEqual({ handled: 300, dead: 0, gone: 0, open: 0 })
 })
+
+test('open events are asked for in turn, and by one count at a time', async () => {
+  const asked: string[] = []
+  const get = async (key: string) => {
+    asked.push(key)
+    return { state: 'retrying' } as Awaited<ReturnType<InboxEvents['get']>>
+  }
+  const replayed = new ReplayedEvents({ events: { get } as unknown as InboxEvents })
+  for (const key of ['a', 'b', 'c']) replayed.add(key)
+  for (const _ of [1, 2]) await Promise.all([replayed.count(-1), replayed.count(-1)])
+  expect(asked).toEqual(['a', 'b'])
+})
