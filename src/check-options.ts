@@ -1,8 +1,8 @@
 import { WebhookError } from './errors.ts'
-import { longestWaitMs } from './internal/timers.ts'
+import { maxWaitMs } from './internal/timers.ts'
 
 /** Maximum size of a cache, in entries: its tables are allocated up front. */
-export const largestCache = 10_000_000
+export const maxCache = 10_000_000
 
 /** What an option must be, in the words of its error, and the test of a value that is given. */
 export type Rule = readonly [mustBe: string, test: (value: never) => boolean, isRequired?: boolean]
@@ -36,7 +36,7 @@ const invalid = (owner: string, problem: string): WebhookError =>
 export const required = ([mustBe, test]: Rule): Rule => [mustBe, test, true]
 
 /** Durations, sizes and counts. By default the maximum is that of a timer. */
-export const wholeNumber = (max = longestWaitMs, min = 1): Rule => [
+export const wholeNumber = (max = maxWaitMs, min = 1): Rule => [
   `a whole number from ${min} to ${max}`,
   (value: number) => Number.isInteger(value) && value >= min && value <= max,
 ]

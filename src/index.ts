@@ -58,7 +58,7 @@ export type {
   CloseReport,
   EventOrder,
   Expectation,
-  Expectations,
+  ExpectationChanges,
   Handle,
   HandlerName,
   ImmediateResult,

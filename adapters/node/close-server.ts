@@ -4,7 +4,7 @@ import { destroySessions } from '../shared/http2-sessions.ts'
 import { closeIdleConnections } from '../shared/idle-connections.ts'
 
 /** Maximum time of a timer, in ms. A timer with a longer time fires immediately. */
-const longestWaitMs = 2_147_483_647
+const maxWaitMs = 2_147_483_647
 
 /** The options of `closeServer`. */
 export interface CloseServerOptions {
@@ -51,7 +51,7 @@ export async function closeServer(
   await new Promise<void>((resolve) => {
     server.close(() => resolve())
     stopClosingIdle = closeIdleConnections(server, resolve)
-    limit = setTimeout(resolve, Math.min(timeoutMs / 2, longestWaitMs))
+    limit = setTimeout(resolve, Math.min(timeoutMs / 2, maxWaitMs))
   })
   stopClosingIdle()
   clearTimeout(limit)

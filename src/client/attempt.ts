@@ -10,7 +10,7 @@ export interface Answer {
 }
 
 /** Maximum size of an answer, in bytes. A page of 100 webhooks has a tenth of it. */
-const largestAnswer = 4 * 1_024 * 1_024
+const maxAnswer = 4 * 1_024 * 1_024
 
 /**
  * Sends a request once.
@@ -56,7 +56,7 @@ async function exchange(request: ApiRequest, config: ClientConfig, signal: Abort
   const { status, headers } = response
   const text = await readText(response, signal)
   if (text !== undefined) return { status, headers, text }
-  const limit = `more than ${largestAnswer / 1_024 / 1_024} MiB (is the base URL right?)`
+  const limit = `more than ${maxAnswer / 1_024 / 1_024} MiB (is the base URL right?)`
   throw failure(request, 'bad_answer', `the service answered ${status} with ${limit}`, { status })
 }
 
@@ -65,7 +65,7 @@ async function readText(response: Response, signal: AbortSignal): Promise<string
   // A user's fetch can return an answer without a stream.
   if (typeof response.body?.getReader !== 'function') {
     const text = await response.text()
-    return text.length > largestAnswer ? undefined : text
+    return text.length > maxAnswer ? undefined : text
   }
   const reader = response.body.getReader()
   const cancel = () => void reader.cancel().catch(() => {})
@@ -76,7 +76,7 @@ async function readText(response: Response, signal: AbortSignal): Promise<string
   let size = 0
   for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
     size += chunk.value.byteLength
-    if (size > largestAnswer) return void cancel()
+    if (size > maxAnswer) return void cancel()
     text += decoder.decode(chunk.value, { stream: true })
   }
   return text + decoder.decode()

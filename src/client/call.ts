@@ -19,11 +19,11 @@ export type Call = <Schema extends z.ZodType>(
 ) => Promise<z.output<Schema>>
 
 /** The call fails immediately if the service asks for a longer pause. */
-const longestPauseMs = 60_000
+const maxDelayMs = 60_000
 
 /** @param pause replaced by tests that do not want to wait, and by commands that say so when they wait */
 export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call {
-  const schedule = retrySchedule({ attempts: config.retries + 1, baseMs: 500, maxMs: longestPauseMs })
+  const schedule = retrySchedule({ attempts: config.retries + 1, baseMs: 500, maxMs: maxDelayMs })
 
   return async (endpoint, { signal, ...input }) => {
     const request = makeRequest(endpoint, input)
@@ -37,7 +37,7 @@ export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call 
       } catch (error) {
         if (!(error instanceof ApiError) || !isSafeToRepeat(endpoint, error)) throw error
         const waitMs = error.retryAfterMs ?? schedule.delayAfter(attemptNumber)
-        if (attemptNumber === schedule.attempts || waitMs > longestPauseMs) throw error
+        if (attemptNumber === schedule.attempts || waitMs > maxDelayMs) throw error
         mayBeDone ||= error.code !== 'rate_limited'
         await pause(waitMs, signal, error)
       }

@@ -1,5 +1,5 @@
 import * as z from 'zod'
-import { longestWaitMs } from '../internal/timers.ts'
+import { maxWaitMs } from '../internal/timers.ts'
 import { params, parseUrl, readOptions, wholeNumber } from './params.ts'
 
 /** A key pair or a bearer token. The key pair is used if both are given, as in the emulator's `credentials`. */
@@ -65,7 +65,7 @@ function faultOfBaseUrl(url: URL | undefined, path: string | undefined): string 
 
 const options = params({
   baseUrl,
-  timeoutMs: wholeNumber(1, longestWaitMs).default(10_000),
+  timeoutMs: wholeNumber(1, maxWaitMs).default(10_000),
   retries: wholeNumber(0, 10).default(2),
   fetch: z
     .custom<ClientConfig['fetch']>((value) => typeof value === 'function', { error: 'has to be a function' })

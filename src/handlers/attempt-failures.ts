@@ -7,7 +7,7 @@ import type { RetrySchedule } from './retry.ts'
  * The property of an error with the pause before the next attempt, in ms. `Infinity`: the handler does not run again. Each
  * copy of this package has the same key, and a user who throws no such error does not bundle their classes.
  */
-export const pauseKey = Symbol.for('media-webhooks.pause')
+export const retryAfterKey = Symbol.for('media-webhooks.pause')
 
 /** A failure, and the number of attempts that its handler has in all. Absent if it does not run again. */
 interface Failed extends HandlerFailure {
@@ -41,15 +41,15 @@ export class AttemptFailures {
    */
   add(handler: string, error: unknown, own?: RetrySchedule): number | undefined {
     const { number, uncounted = 0 } = this.#attempt
-    const { message, pauseMs, stack } = read(error)
+    const { message, retryAfterMs, stack } = read(error)
     const schedule = own ?? this.#retry
-    const attempts = pauseMs === Number.POSITIVE_INFINITY ? undefined : schedule?.attempts
+    const attempts = retryAfterMs === Number.POSITIVE_INFINITY ? undefined : schedule?.attempts
     this.#failed.push({ handler, message, stack, attempts })
     if (attempts === undefined) this.#leftOutMs = 0
     if (!this.#runsAgain(attempts)) return undefined
     const delays = number + uncounted
     if (own === undefined) this.#drawnMs ??= schedule?.delayAfter(delays)
-    this.#delayMs = Math.max(this.#delayMs ?? 0, (pauseMs ?? own?.delayAfter(delays) ?? this.#drawnMs) as number)
+    this.#delayMs = Math.max(this.#delayMs ?? 0, (retryAfterMs ?? own?.delayAfter(delays) ?? this.#drawnMs) as number)
     return this.#delayMs
   }
 
@@ -76,12 +76,14 @@ export class AttemptFailures {
 const longestText = 2_000
 
 // A handler can throw anything, even an object whose properties throw.
-function read(error: unknown): Pick<HandlerFailure, 'message' | 'stack'> & { readonly pauseMs?: number | undefined } {
+function read(
+  error: unknown,
+): Pick<HandlerFailure, 'message' | 'stack'> & { readonly retryAfterMs?: number | undefined } {
   try {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
     const message = text.length > longestText ? `${text.slice(0, longestText)}…` : text
-    const { [pauseKey]: pauseMs } = (error ?? {}) as { readonly [pauseKey]?: number }
-    return { message, pauseMs, stack: userFrames(error ?? {}) }
+    const { [retryAfterKey]: retryAfterMs } = (error ?? {}) as { readonly [retryAfterKey]?: number }
+    return { message, retryAfterMs, stack: userFrames(error ?? {}) }
   } catch {
     return { message: 'an unprintable error' }
   }

@@ -4,10 +4,10 @@ import type { LookupOutcome } from '../events/lookup.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { type AnySender, checkTypes, typedBy } from '../events/sender.ts'
 import type { EventFrom, LookupOf, MediaService, TypeOf } from '../events/types.ts'
-import type { AcceptedEvent, Expectation, Expectations } from '../inbox/inbox.ts'
+import type { AcceptedEvent, Expectation, ExpectationChanges } from '../inbox/inbox.ts'
 import type { EventRecord } from '../inbox/reading.ts'
 import { parseDuration } from '../internal/duration.ts'
-import { longestWaitMs } from '../internal/timers.ts'
+import { maxWaitMs } from '../internal/timers.ts'
 import type { Handler, HandlerContext } from './handler.ts'
 
 /** The rule of an expectation. */
@@ -86,7 +86,7 @@ export class ExpectationRules {
     const ends = [then].flat()
     checkTypes('expect: then', ends, sender)
     const withinMs = typeof within === 'string' ? parseDuration(within) : within
-    if (!(withinMs >= 1 && withinMs <= longestWaitMs))
+    if (!(withinMs >= 1 && withinMs <= maxWaitMs))
       throw invalid("within has to be a time of up to 24 days, such as '2 h', or a number of ms")
     const own = types.find((type) => ends.includes(type))
     if (own !== undefined) throw invalid(`an event of ${own} would end what it begins: leave it out of one of the two`)
@@ -99,7 +99,7 @@ export class ExpectationRules {
   }
 
   /** Returns the effects of an event on expectations. `undefined` if it has none. */
-  effectsOf({ event, receivedAt, trace }: AcceptedEvent): Expectations | undefined {
+  expectationChanges({ event, receivedAt, trace }: AcceptedEvent): ExpectationChanges | undefined {
     if (event.test) return undefined
     const begins = this.#rules
       .filter(({ types }) => types.includes(event.type))

@@ -1,6 +1,6 @@
 import { type Rule, wholeNumber } from '../check-options.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
-import { longestWaitMs, type Timer } from '../internal/timers.ts'
+import { maxWaitMs, type Timer } from '../internal/timers.ts'
 import type { Handler, Rate } from './handler.ts'
 
 /** The limits of one handler. */
@@ -59,7 +59,7 @@ class Pace {
 }
 
 /** Longest delay of an event that is put back (ms): the limit may have changed by then. */
-const longestBackMs = 600_000
+const maxBackMs = 600_000
 
 /** Batches the events that are put back, up to this many turns and this long (ms), so that one claim takes several. */
 const backTogether = { turns: 4, ms: 1_000 }
@@ -122,7 +122,7 @@ export class Limiter {
     const now = performance.now()
     const eachMs = Math.max(this.#pace?.intervalMs ?? 0, this.#meanMs / this.#concurrency, 1)
     const turnAt = Math.max(this.#backAt, now + (this.#waiting.size / 2) * eachMs) + backSpacing * eachMs
-    this.#backAt = Math.min(turnAt, now + longestBackMs)
+    this.#backAt = Math.min(turnAt, now + maxBackMs)
     const stepMs = Math.min(backTogether.turns * eachMs, backTogether.ms)
     return Math.ceil(this.#backAt / stepMs) * stepMs - now
   }
@@ -184,6 +184,6 @@ export class Limiter {
       this.#timer = undefined
       this.#callNext()
     }
-    this.#timer = setTimeout(wake, Math.min(Math.ceil(waitMs), longestWaitMs))
+    this.#timer = setTimeout(wake, Math.min(Math.ceil(waitMs), maxWaitMs))
   }
 }

@@ -2,7 +2,7 @@ import { checkedApart, checkOptions, flag, type Rules, text, wholeNumber } from 
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { type AnySender, checkTypes, typedBy } from '../events/sender.ts'
-import type { AcceptedEvent, Expectations } from '../inbox/inbox.ts'
+import type { AcceptedEvent, ExpectationChanges } from '../inbox/inbox.ts'
 import {
   type AcceptLookup,
   checkRule,
@@ -164,8 +164,8 @@ export class HandlerRegistry {
   }
 
   /** Returns the effects of an accepted event on expectations. `undefined` if it has none. */
-  effectsOf(accepted: AcceptedEvent): Expectations | undefined {
-    return this.#overdueHandlers.length === 0 ? undefined : this.expectations.effectsOf(accepted)
+  expectationChanges(accepted: AcceptedEvent): ExpectationChanges | undefined {
+    return this.#overdueHandlers.length === 0 ? undefined : this.expectations.expectationChanges(accepted)
   }
 
   /** @param test `true` for a test delivery, which only the handlers that ask for it get */

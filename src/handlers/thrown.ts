@@ -1,6 +1,6 @@
 import { recogniseAnyCopy, WebhookError } from '../errors.ts'
 import { durationText, parseDuration } from '../internal/duration.ts'
-import { pauseKey } from './attempt-failures.ts'
+import { retryAfterKey } from './attempt-failures.ts'
 
 // What a handler can throw to say what happens next.
 
@@ -22,7 +22,7 @@ export class PermanentFailure extends Error {
 }
 
 recogniseAnyCopy(PermanentFailure, 'PermanentFailure')
-Object.defineProperty(PermanentFailure.prototype, pauseKey, { value: Number.POSITIVE_INFINITY })
+Object.defineProperty(PermanentFailure.prototype, retryAfterKey, { value: Number.POSITIVE_INFINITY })
 
 /**
  * A failure whose handler says when the next attempt follows, instead of the schedule of retries. It counts as an attempt:
@@ -50,14 +50,14 @@ export class RetryAfter extends Error {
 }
 
 recogniseAnyCopy(RetryAfter, 'RetryAfter')
-Object.defineProperty(RetryAfter.prototype, pauseKey, {
+Object.defineProperty(RetryAfter.prototype, retryAfterKey, {
   get(this: RetryAfter) {
     return this.delayMs
   },
 })
 
 /** A timer can wait for little longer. */
-const longestMs = 24 * 86_400_000
+const maxMs = 24 * 86_400_000
 
 function toMs(delay: number | string | Date): number {
   const ms =
@@ -67,7 +67,7 @@ function toMs(delay: number | string | Date): number {
       : typeof delay === 'string'
         ? parseDuration(delay)
         : delay
-  if (typeof ms === 'number' && ms >= 0 && ms <= longestMs) return Math.ceil(ms)
+  if (typeof ms === 'number' && ms >= 0 && ms <= maxMs) return Math.ceil(ms)
   const message =
     "RetryAfter: give it a number of ms, a text such as '90 s', '10 min' or '2 h', or a Date, up to 24 days"
   throw new WebhookError('invalid_option', message)

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { aFunction, checkOptions, largestCache, wholeNumber } from '../check-options.ts'
+import { aFunction, checkOptions, maxCache, wholeNumber } from '../check-options.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
 import { type Claims, type IdempotencyStore, type StoreSteps, withClaims } from './store.ts'
 
@@ -40,7 +40,7 @@ interface Lease {
  * @throws WebhookError `invalid_option`
  */
 export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
-  checkOptions('lruStore', options, { max: wholeNumber(largestCache), ttlMs: wholeNumber(), now: aFunction })
+  checkOptions('lruStore', options, { max: wholeNumber(maxCache), ttlMs: wholeNumber(), now: aFunction })
   const { max = defaults.max, ttlMs = defaults.ttlMs, now = defaults.now } = options
   const leases = new ChurnMap<string, Lease>()
   /** The owners that finished the keys. */

@@ -26,7 +26,7 @@ export interface Expectation {
  * counts for every expectation of its rule and media item that began at its time or earlier, in whatever order the two
  * were accepted: the inbox remembers ends for as long as event keys.
  */
-export interface Expectations {
+export interface ExpectationChanges {
   /** The time of the event by the sender's clock; the time of its receipt if the sender gave none. */
   readonly at: Date
   readonly begins: readonly Expectation[]
@@ -286,7 +286,7 @@ export interface InboxHost {
    * Returns the effects of an accepted event on expectations. `undefined` if it has none. Absent in a host without
    * rules.
    */
-  readonly expectations?: (accepted: AcceptedEvent) => Expectations | undefined
+  readonly expectations?: (accepted: AcceptedEvent) => ExpectationChanges | undefined
   /** Parses an unreadable delivery again, for its replay. */
   readonly parse: ParseUnreadable
   /**

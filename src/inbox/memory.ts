@@ -1,4 +1,4 @@
-import { checkOptions, having, largestCache, type Rules, wholeNumber } from '../check-options.ts'
+import { checkOptions, having, maxCache, type Rules, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { ownClaims } from '../idempotency/lru.ts'
@@ -94,7 +94,7 @@ const rules: Rules<MemoryInboxOptions> = {
   leaseMs: wholeNumber(),
   concurrency: wholeNumber(),
   maxWaiting: wholeNumber(),
-  maxDeadLetters: wholeNumber(largestCache),
+  maxDeadLetters: wholeNumber(maxCache),
 }
 
 type MemorySettings = Required<Omit<MemoryInboxOptions, 'store'>> & Pick<MemoryInboxOptions, 'store'>
@@ -124,14 +124,14 @@ class MemoryInbox implements Inbox {
   readonly #settling: MemorySettling
   readonly #engine: Engine<Job>
   readonly #expectations: MemoryExpectations
-  readonly #effectsOf: InboxHost['expectations']
+  readonly #expectationChanges: InboxHost['expectations']
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
   constructor({ handle, parse, logger, measured, expectations, order }: InboxHost, options: MemorySettings) {
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
     this.#maxWaiting = maxWaiting
     this.#logger = logger
-    this.#effectsOf = expectations
+    this.#expectationChanges = expectations
     this.#measured = measured
     this.deadLetters = new MemoryDeadLetters(
       maxDeadLetters,
@@ -214,8 +214,8 @@ class MemoryInbox implements Inbox {
   }
 
   #accepted(job: Job): void {
-    const effects = this.#effectsOf?.(job.accepted)
-    if (effects !== undefined) this.#expectations.take(job.lane, effects)
+    const changes = this.#expectationChanges?.(job.accepted)
+    if (changes !== undefined) this.#expectations.take(job.lane, changes)
     this.#engine.add(job)
   }
 

@@ -1,7 +1,7 @@
 import { aFunction, checkOptions, having, type Rules, required, wholeNumber } from '../check-options.ts'
 import type { IdempotencyStore } from '../idempotency/store.ts'
 import { type MaybePromise, measure } from '../internal/maybe-promise.ts'
-import { longestWaitMs, within } from '../internal/timers.ts'
+import { maxWaitMs, within } from '../internal/timers.ts'
 import { Closing } from './closing.ts'
 import { defineInbox } from './define-inbox.ts'
 import { type ClaimedAttempt, ClaimedAttempts } from './engine/claimed-attempts.ts'
@@ -183,7 +183,7 @@ class QueueInbox implements Inbox {
     const idle = new Promise<void>((resolve) => {
       this.#attempts.onIdle = resolve
     })
-    if (this.#attempts.running.length > 0) await within(Math.min(timeoutMs, longestWaitMs), idle, () => {})
+    if (this.#attempts.running.length > 0) await within(Math.min(timeoutMs, maxWaitMs), idle, () => {})
     const { running: unfinished } = this.#attempts
     this.#attempts.stop()
     return { unfinished }

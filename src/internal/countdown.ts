@@ -1,11 +1,11 @@
-import { longestWaitMs } from './timers.ts'
+import { maxWaitMs } from './timers.ts'
 
-/** Returns the rest of a time that several steps share, in ms, and at most `mostMs` for the next one. */
-export type Countdown = (mostMs?: number) => number
+/** Returns the rest of a time that several steps share, in ms, and at most `maxMs` for the next one. */
+export type Countdown = (maxMs?: number) => number
 
 export function countdown(ms: number): Countdown {
   const end = performance.now() + ms
-  return (mostMs = longestWaitMs) => Math.max(0, Math.min(end - performance.now(), mostMs))
+  return (maxMs = maxWaitMs) => Math.max(0, Math.min(end - performance.now(), maxMs))
 }
 
 /** The time that the last steps of closing have together in any case, in ms. */

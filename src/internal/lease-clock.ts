@@ -1,4 +1,4 @@
-import { longestWaitMs, type Timer, unref } from './timers.ts'
+import { maxWaitMs, type Timer, unref } from './timers.ts'
 
 /**
  * A lease by this process's monotonic clock. The store counts from the moment it gets a renewal, so from *sending* one
@@ -47,7 +47,7 @@ export class LeaseClock {
         this.#timer = this.isOver ? undefined : this.#watch()
         if (this.#timer === undefined) this.#onEnd()
       },
-      Math.min(Math.max(0, this.leftMs), longestWaitMs),
+      Math.min(Math.max(0, this.leftMs), maxWaitMs),
     )
     unref(timer)
     return timer

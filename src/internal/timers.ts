@@ -1,5 +1,5 @@
 /** Maximum time of a timer, in ms. A timer with a longer time fires immediately. */
-export const longestWaitMs = 2_147_483_647
+export const maxWaitMs = 2_147_483_647
 
 let schedule: (run: () => void) => unknown = globalThis.setImmediate
 

@@ -1,14 +1,14 @@
 import { nextTurn } from './timers.ts'
 
 /** Work between two turns (ms). Deliveries wait this long at most. */
-const longestMs = 5
+const maxMs = 5
 
 /** Gives the event loop turns during work over many rows. Ask before each row, and await the turn if one is due. */
 export class Turns {
   #since = performance.now()
 
   due(): Promise<void> | undefined {
-    return performance.now() - this.#since < longestMs ? undefined : this.#take()
+    return performance.now() - this.#since < maxMs ? undefined : this.#take()
   }
 
   async #take(): Promise<void> {

@@ -18,7 +18,7 @@ import { memoryInbox } from '../inbox/memory.ts'
 import { Deadlines } from '../internal/deadlines.ts'
 import { consoleLogger, safeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
-import { longestWaitMs, within } from '../internal/timers.ts'
+import { maxWaitMs, within } from '../internal/timers.ts'
 import {
   type Acknowledgement,
   acknowledged,
@@ -73,7 +73,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
     }),
     handlersOf: (event) => registry.handlersOf(event).map(({ name }) => name),
     handlers: () => registry.handlers,
-    expectations: (accepted) => registry.effectsOf(accepted),
+    expectations: (accepted) => registry.expectationChanges(accepted),
     parse: (unreadable) => parseEvent(parsing, unreadable.body, undefined, unreadable),
     logger,
     order,
@@ -207,7 +207,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
       onIdle = resolve
     })
     inbox.retryNow?.()
-    if (inFlight > 0) await within(Math.min(timeoutMs / 2, longestWaitMs), idle, () => {})
+    if (inFlight > 0) await within(Math.min(timeoutMs / 2, maxWaitMs), idle, () => {})
     return inbox.close({ timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedAt)) })
   }
 

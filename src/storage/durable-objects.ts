@@ -63,7 +63,7 @@ export interface Question {
 }
 
 /** Maximum pause before an object is asked again, in ms. The first is a tenth of it. */
-const longestPauseMs = 250
+const maxDelayMs = 250
 
 /**
  * Asks an object to carry out a step. By `fetch`, not by RPC: it works with every compatibility date, and the object's
@@ -72,7 +72,7 @@ const longestPauseMs = 250
  */
 export async function askObject(namespace: ObjectNamespace, question: Question, timeoutMs: number): Promise<unknown> {
   const endsAt = performance.now() + timeoutMs
-  for (let pauseMs = longestPauseMs / 10; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+  for (let delayMs = maxDelayMs / 10; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
     try {
       return await askOnce(namespace, question, Math.max(1, endsAt - performance.now()))
     } catch (error) {
@@ -80,10 +80,10 @@ export async function askObject(namespace: ObjectNamespace, question: Question, 
       // The platform asks callers not to retry an overloaded object immediately.
       if ((error as { overloaded?: boolean }).overloaded === true)
         throw new WebhookError('overloaded', 'the Durable Object is overloaded', { cause: error })
-      if (!question.canRepeat || performance.now() + pauseMs >= endsAt)
+      if (!question.canRepeat || performance.now() + delayMs >= endsAt)
         throw new WebhookError('unavailable', 'the Durable Object cannot be reached', { cause: error })
     }
-    await new Promise((resolve) => setTimeout(resolve, pauseMs * (0.5 + Math.random() / 2)))
+    await new Promise((resolve) => setTimeout(resolve, delayMs * (0.5 + Math.random() / 2)))
   }
 }
 

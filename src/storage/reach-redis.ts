@@ -26,7 +26,7 @@ const maxWaiting = 10_000
 const lookMs = 10
 
 /** Maximum delay before a step is repeated (ms). */
-const longestDelayMs = 160
+const maxDelayMs = 160
 
 /** Redis did nothing, for a while: it is failing over, starting, runs a script, or cannot write to its disk. */
 const notNow = /\b(READONLY|MASTERDOWN)\b|(^|-)(LOADING|BUSY|MISCONF|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/
@@ -96,7 +96,7 @@ export function withoutCommand(error: unknown): unknown {
 }
 
 async function tries<T>(step: () => Promise<T>, turn: Turn, line: Line, options: ReachOptions): Promise<T> {
-  for (let delayMs = lookMs; ; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+  for (let delayMs = lookMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
     if (!line.enter()) await line.wait(turn)
     try {
       return await step()

@@ -2,7 +2,7 @@ export { adapterContract, type MountAdapter, type Mounted } from './contract/ada
 export { type EventStoreFeatures, type EventStoreSubject, eventStoreContract } from './contract/event-store.ts'
 export { type InboxSubject, inboxContract } from './contract/inbox.ts'
 export type { InboxFeatures, TransactionSubject } from './contract/inbox-check.ts'
-export type { Expectation, Runner } from './contract/runner.ts'
+export type { Assertion, Runner } from './contract/runner.ts'
 export { type StoreFeatures, type StoreSubject, storeContract } from './contract/store.ts'
 export { type Delivered, type DeliverOptions, deliver, makeDelivery } from './deliver.ts'
 export { encodePayload, type Payload, samplePayload } from './samples.ts'

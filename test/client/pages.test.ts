@@ -11,12 +11,12 @@ const items = (count: number): Item[] => Array.from({ length: count }, (_, index
 /** Serves the webhooks of a list that can change. `total` turns the true total into the one that is sent. */
 function listing(
   list: { items: Item[] },
-  { total = (count: number) => count as unknown, largestPage = 100 } = {},
+  { total = (count: number) => count as unknown, maxPage = 100 } = {},
 ): Scripted {
   return ({ url }, response) => {
     const { searchParams } = new URL(url ?? '', 'http://127.0.0.1')
     const [offset, limit] = ['offset', 'limit'].map((name) => Number(searchParams.get(name))) as [number, number]
-    const webhooks = list.items.slice(offset, offset + Math.min(limit, largestPage))
+    const webhooks = list.items.slice(offset, offset + Math.min(limit, maxPage))
     response.end(JSON.stringify({ status: 'success', data: { webhooks, total: total(list.items.length) } }))
   }
 }
@@ -98,11 +98,11 @@ describe('listAll', () => {
     [1, 'no total', () => undefined],
     [25, 'a total that is too high', (count: number) => count + 1],
     [25, 'a total that is too low', (count: number) => count - 50],
-  ])('yields every item of a service with pages of %d and %s', async (largestPage, _, total) => {
+  ])('yields every item of a service with pages of %d and %s', async (maxPage, _, total) => {
     const all = items(60)
-    const service = await serve(listing({ items: all }, { largestPage, total }))
+    const service = await serve(listing({ items: all }, { maxPage, total }))
     expect(await everyId(service)).toEqual(idsOf(all))
-    expect(service.requests.length).toBeLessThanOrEqual(Math.ceil(60 / Math.max(largestPage - 1, 1)) + 1)
+    expect(service.requests.length).toBeLessThanOrEqual(Math.ceil(60 / Math.max(maxPage - 1, 1)) + 1)
   })
 
   test.each([

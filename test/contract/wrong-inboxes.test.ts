@@ -3,7 +3,7 @@ import type {
   AcceptedEvent,
   Attempt,
   AttemptResult,
-  Expectations,
+  ExpectationChanges,
   Inbox,
   InboxDefinition,
 } from '../../src/inbox/inbox.ts'
@@ -108,8 +108,8 @@ const withParking = (wrong: (attempt: Attempt) => Partial<Attempt>): Wrong<Inbox
   })
 
 /** An inbox that changes the effects of events on expectations. */
-const withEffects =
-  (change: (effects: Expectations) => Partial<Expectations>): Wrong<InboxDefinition> =>
+const withChanges =
+  (change: (effects: ExpectationChanges) => Partial<ExpectationChanges>): Wrong<InboxDefinition> =>
   (definition) => ({
     open: (host) =>
       definition.open({
@@ -367,13 +367,13 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
   ],
   [
     'hands over what is overdue too early',
-    withEffects(({ begins }) => ({ begins: begins.map((each) => ({ ...each, dueAt: new Date() })) })),
+    withChanges(({ begins }) => ({ begins: begins.map((each) => ({ ...each, dueAt: new Date() })) })),
     'hands over what is overdue, once, and not before its deadline',
     'expected false to be true',
   ],
   [
     'forgets when what is overdue was due',
-    withEffects(({ begins }) => ({
+    withChanges(({ begins }) => ({
       begins: begins.map((each) => ({ ...each, overdue: { ...each.overdue, receivedAt: new Date(0) } })),
     })),
     'hands over what is overdue, once, and not before its deadline',
@@ -381,13 +381,13 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
   ],
   [
     'ends no expectation',
-    withEffects(() => ({ ends: [] })),
+    withChanges(() => ({ ends: [] })),
     'hands over nothing when an end was accepted in time',
     "to be 'overdue:rule:witness'",
   ],
   [
     'does not remember an end',
-    withEffects(({ at, ends }) => ({ at: ends.length > 0 ? agesAgo : at })),
+    withChanges(({ at, ends }) => ({ at: ends.length > 0 ? agesAgo : at })),
     'begins nothing when the end was accepted before the event that it ends',
     'to deeply equal []',
   ],
@@ -395,7 +395,7 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'remembers the end that came last instead of the latest one',
     (definition) => {
       let endedAt = 0
-      return withEffects(({ at, ends }) => {
+      return withChanges(({ at, ends }) => {
         if (ends.length > 0) endedAt = at.getTime()
         return { at: ends.length > 0 || at.getTime() <= endedAt ? at : inAges }
       })(definition)
@@ -405,13 +405,13 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
   ],
   [
     'lets an old end count for what began later',
-    withEffects(({ at, ends }) => ({ at: ends.length > 0 ? inAges : at })),
+    withChanges(({ at, ends }) => ({ at: ends.length > 0 ? inAges : at })),
     'keeps what began after the end, in either order',
     "to deeply equal [ 'rule of media' ]",
   ],
   [
     'ends the expectations of every rule',
-    withEffects(({ ends }) => ({ ends: ends.length > 0 ? ['rule', 'other'] : ends })),
+    withChanges(({ ends }) => ({ ends: ends.length > 0 ? ['rule', 'other'] : ends })),
     'ends all expectations of a rule and a media item, and no others',
     "to deeply equal [ 'other of media', 'rule of other' ]",
   ],

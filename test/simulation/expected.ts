@@ -22,7 +22,7 @@ export function withExpectation(plan: Plan, random: Random): Plan {
     name: 'overdue',
     types: [],
     failure: random.pick([0, 0.3]),
-    longestMs: isFull ? 3_000 : random.pick([0, 300]),
+    maxMs: isFull ? 3_000 : random.pick([0, 300]),
     hanging: random.pick([0, 0, 0.03]),
   }
   const events = [...plan.events, ...planEvents(random, plan, withinMs, isFull ? random.between(0, span) : undefined)]

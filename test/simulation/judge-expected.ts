@@ -14,7 +14,7 @@ interface Seen {
 }
 
 /** More than the maximum pause of a process and its restart, in ms. */
-const longestPauseMs = 20_000
+const maxDelayMs = 20_000
 
 /** The time after a deadline that an inbox may take to store that it has passed, when nothing fails, in ms. */
 const lateMs = 10_000
@@ -74,7 +74,7 @@ function* notReported(
   if (answer === undefined || !lasts || journal.expected.has(event.number) || journal.deadLetters.has(overdue)) return
   if (runs.some((run) => run.event === overdue && run.outcome === 'done') || written?.has(`${overdue} overdue`)) return
   // An end that comes after the deadline counts while no process has stored that it has passed.
-  const quietAt = plan.isCalm ? 0 : plan.faultsUntil + longestPauseMs
+  const quietAt = plan.isCalm ? 0 : plan.faultsUntil + maxDelayMs
   const storedAt = Math.max(answer.at + withinMs(plan) + jumpedMs(journal), quietAt) + lateMs
   const isEnd = isEndOf(event, plan)
   if (arrivals.some((arrival) => arrival.at <= storedAt && isEnd(arrival.event))) return

@@ -28,7 +28,7 @@ export interface PlannedHandler {
   readonly name: string
   readonly types: readonly EventType[]
   readonly failure: number
-  readonly longestMs: number
+  readonly maxMs: number
   /** The share of its runs that exceed the time limit without checking the signal. */
   readonly hanging: number
 }
@@ -142,11 +142,11 @@ function planEvents(random: Random, span: number, isCalm: boolean, isLooping: bo
 /** The handler `main` takes all events in all versions; others come and go, and take some types. */
 function planVersions(random: Random, isOne: boolean): readonly (readonly PlannedHandler[])[] {
   const failure = random.pick([0, 0.1, 0.5])
-  const longestMs = random.pick([0, 20, 300, 5_000])
+  const maxMs = random.pick([0, 20, 300, 5_000])
   const hanging = random.pick([0, 0, 0.03])
   const all = ['main', 'index', 'notify'].map((name) => {
     const types = eventTypes.filter((type) => name === 'main' || type === 'encoding.finished' || random.chance(0.5))
-    return { name, types, failure, longestMs, hanging }
+    return { name, types, failure, maxMs, hanging }
   })
   return Array.from({ length: isOne ? 1 : 4 }, () => all.filter(({ name }) => name === 'main' || random.chance(0.5)))
 }

@@ -77,13 +77,13 @@ async function handle(
 async function work(
   { world, plan, storage }: Scene,
   process: Process,
-  { name, longestMs, hanging, failure }: PlannedHandler,
+  { name, maxMs, hanging, failure }: PlannedHandler,
   event: number,
   context: HandlerContext,
 ): Promise<void> {
   const isFaulty = world.now < plan.faultsUntil
   const isHanging = isFaulty && process.random.chance(hanging)
-  if (isFaulty && longestMs > 0) await pause(process.random.between(0, longestMs))
+  if (isFaulty && maxMs > 0) await pause(process.random.between(0, maxMs))
   if (isHanging) await pause(plan.handlerTimeoutMs * 1.5)
   if (name === 'main' && plan.events[event]?.isFatal) {
     process.end()

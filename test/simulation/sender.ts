@@ -1,4 +1,4 @@
-import { deliveryTimeoutMs, retryPause } from '../../src/emulator/sending/profile.ts'
+import { deliveryTimeoutMs, retryDelay } from '../../src/emulator/sending/profile.ts'
 import type { DeliveryFailure } from '../../src/emulator/sending/sending.ts'
 import type { Journal } from './journal.ts'
 import type { Plan, PlannedEvent } from './plan.ts'
@@ -59,7 +59,7 @@ export class Sender {
     const first = event.fault === 'concurrent-duplicate' ? [this.#post(event, true), this.#post(event)] : []
     for (let attempt = 1; ; attempt++) {
       const reason = attempt === 1 && first[0] !== undefined ? await first[0] : await this.#post(event, attempt === 1)
-      const pause = reason && retryPause(profile, attempt, { reason, message: '' })
+      const pause = reason && retryDelay(profile, attempt, { reason, message: '' })
       if (pause === undefined) break
       await this.#world.sleep(this.#process, pause * timeScale)
     }

@@ -29,7 +29,7 @@ export interface Simulated {
 const recoveryMs = 1_800_000
 
 /** More than the maximum pause of a process, in ms. */
-const longestPauseMs = 16_000
+const maxDelayMs = 16_000
 
 /** Plays a run: what happens in it, and when, is decided by the seed alone. */
 export async function simulate(seed: number, setups: readonly Setup[]): Promise<Simulated> {
@@ -93,7 +93,7 @@ async function play(plan: Plan, world: World, journal: Journal, servers: readonl
   if (!(await world.run(plan.faultsUntil + recoveryMs, () => sender.isDone)))
     journal.violations.push('the sender hangs')
   // A process that was paused still answers what had arrived, and an inbox looks for events that it was not told of.
-  await world.run(world.now + longestPauseMs)
+  await world.run(world.now + maxDelayMs)
   for (const until = world.now + recoveryMs; !(await isIdle(world, servers)); ) {
     if (world.now > until) return void journal.violations.push('events stay in the inbox for ever')
     await world.run(world.now + 1_000)

@@ -33,12 +33,12 @@ export function computingTime(): () => number {
  * @returns a function that returns the longest so far
  */
 export function longestComputing(): () => number {
-  let longestMs = 0
+  let maxMs = 0
   const computed = computingTime()
   everyTick(() => {
-    longestMs = Math.max(longestMs, computed())
+    maxMs = Math.max(maxMs, computed())
   })
-  return () => longestMs
+  return () => maxMs
 }
 
 function everyTick(run: () => void): void {

@@ -20,7 +20,7 @@ export async function readLine({ stdin, stderr, signal }: ProgramContext): Promi
 }
 
 /** Maximum size of a file (bytes). No service sends bodies of that size. */
-const largestFile = 2 ** 20
+const maxFile = 2 ** 20
 
 /**
  * Reads a file, or the whole standard input in place of the file `-`.
@@ -32,7 +32,7 @@ export async function readText(path: string, { stdin, stderr, signal }: ProgramC
   const bytes = await reading.catch((error: NodeJS.ErrnoException) => {
     throw new UsageError(`cannot read ${path}: ${error.code ?? error.message}`)
   })
-  if (bytes.length > largestFile) throw new UsageError(`takes a file of at most ${largestFile} bytes`)
+  if (bytes.length > maxFile) throw new UsageError(`takes a file of at most ${maxFile} bytes`)
   if (!isUtf8(bytes)) throw new UsageError('takes a file in UTF-8')
   return bytes.toString()
 }

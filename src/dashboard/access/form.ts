@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 
 /** Maximum size of a form, in bytes. A page of a list holds 50 keys. */
-const largestForm = 1_048_576
+const maxForm = 1_048_576
 
 /**
  * Reads the form of a request.
@@ -9,7 +9,7 @@ const largestForm = 1_048_576
  */
 export async function readForm(request: Request): Promise<URLSearchParams> {
   if (request.bodyUsed) throw consumed()
-  if (Number(request.headers.get('content-length')) > largestForm) throw tooLarge()
+  if (Number(request.headers.get('content-length')) > maxForm) throw tooLarge()
   const reader = request.body?.getReader()
   const decoder = new TextDecoder()
   let text = ''
@@ -17,7 +17,7 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
   try {
     for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
       size += part.value.length
-      if (size > largestForm) throw tooLarge()
+      if (size > maxForm) throw tooLarge()
       text += decoder.decode(part.value, { stream: true })
     }
   } catch (error) {
@@ -45,4 +45,4 @@ export function formFromParsed(parsed: unknown): string {
 const consumed = () =>
   new WebhookError('body_consumed', 'another parser has read the form: mount the dashboard before body parsers')
 
-const tooLarge = () => new WebhookError('too_large', `the form is larger than ${largestForm} bytes`)
+const tooLarge = () => new WebhookError('too_large', `the form is larger than ${maxForm} bytes`)

@@ -48,7 +48,7 @@ const rememberedJobs = 100
 const perSecond = 100
 
 /** The pause before a full inbox is asked again, in ms. */
-const pauseMs = 500
+const delayMs = 500
 
 /** Runs actions on many events, one event after another, and remembers their results. */
 export class Jobs {
@@ -127,7 +127,7 @@ export class Jobs {
         const { code, message } = error as Partial<WebhookError>
         if (!(error instanceof WebhookError) || !(code === 'overloaded' || isAboutTheEvent(code))) throw error
         if (isAboutTheEvent(code)) return void job.kept.set(`${message}`, (job.kept.get(`${message}`) ?? 0) + 1)
-        await sleep(pauseMs)
+        await sleep(delayMs)
       }
     }
   }

@@ -12,7 +12,7 @@ export async function showJob(page: PageState): Promise<Answer> {
       status: 404,
       body: <p>It ended long ago, or it runs in another process of your application.</p>,
     }
-  const { outcome, open } = await outcomeOf(job, longestCountMs)
+  const { outcome, open } = await outcomeOf(job, maxCountMs)
   const body = (
     <>
       <Progress page={page} job={job} />
@@ -29,7 +29,7 @@ export async function showJob(page: PageState): Promise<Answer> {
 }
 
 /** Time for counting what became of replayed events (ms). */
-const longestCountMs = 300
+const maxCountMs = 300
 
 /** Says what became of the events that a job has replayed, and counts those that have not ended. */
 export async function outcomeOf({ done, replayed }: Job, forMs: number) {

@@ -29,10 +29,10 @@ const flag = z.boolean({ error: 'has to be true or false' }).optional()
 /** The subscription flags, each optional. */
 export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, flag])) as Record<FlagName, typeof flag>
 
-/** The query parameters of a list. `largestPage` is the maximum number of records in an answer. */
-export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields, largestPage: number) => ({
+/** The query parameters of a list. `maxPage` is the maximum number of records in an answer. */
+export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields, maxPage: number) => ({
   offset: digits(0, Number.MAX_SAFE_INTEGER).optional(),
-  limit: digits(1, largestPage).optional(),
+  limit: digits(1, maxPage).optional(),
   sort_by: oneOf(sortFields).optional(),
   order_by: oneOf(['asc', 'desc']).optional(),
   search: text.optional(),

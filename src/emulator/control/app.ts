@@ -1,7 +1,7 @@
 import { type Context, type Handler, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import * as z from 'zod'
-import { longestWaitMs } from '../../internal/timers.ts'
+import { maxWaitMs } from '../../internal/timers.ts'
 import { readJson, readOptionalJson } from '../http/read-body.ts'
 import { type Behaviour, type Sending, sendingStates } from '../sending/sending.ts'
 import type { EmulatedService } from '../service/service.ts'
@@ -24,7 +24,7 @@ const sendingsQuery = z.strictObject({
 
 type SendingFilter = Omit<z.output<typeof sendingsQuery>, keyof typeof page>
 
-const settledQuery = z.strictObject({ timeout_ms: digits(1, longestWaitMs).optional() })
+const settledQuery = z.strictObject({ timeout_ms: digits(1, maxWaitMs).optional() })
 
 /**
  * The emulator's own HTTP interface: the methods of {@link Emulator} for other languages, the command line and the page.

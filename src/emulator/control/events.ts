@@ -4,7 +4,7 @@ import { streamSSE } from 'hono/streaming'
 import type { Change, Changes } from '../shared/changes.ts'
 
 /** Minimum pause between two messages, in ms. */
-const pauseMs = 200
+const delayMs = 200
 /** The number of pauses without a message after which a comment is sent, to keep the connection alive. */
 const heartbeatPauses = 75
 
@@ -35,7 +35,7 @@ export function changeStream(changes: Changes, closing: AbortSignal): Handler {
           quiet = 0
           await stream.write(': still here\n\n')
         }
-        await pause(pauseMs, undefined, { signal: ended }).catch(() => {})
+        await pause(delayMs, undefined, { signal: ended }).catch(() => {})
       }
       unsubscribe()
     })

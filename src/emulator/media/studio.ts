@@ -30,7 +30,7 @@ export interface StudioOptions {
  * Minimum pause, in ms, before an event is emitted again after `overloaded`. It keeps many waiting media items from
  * slowing everything else.
  */
-const overloadedPauseMs = 500
+const overloadedDelayMs = 500
 
 /**
  * Simulates uploading and encoding: it emits the events of each media item at its own pace. A returned `Media` is a
@@ -116,18 +116,18 @@ export class Studio {
     return emitted
   }
 
-  /** @param leastMs the minimum pause, in ms, at any time scale */
-  #emitLater(media: Media, leastMs = 0): void {
-    const pauseMs = Math.max((Number(eventIntervalNs) / 1_000_000) * this.#options.timeScale, leastMs)
+  /** @param minMs the minimum pause, in ms, at any time scale */
+  #emitLater(media: Media, minMs = 0): void {
+    const delayMs = Math.max((Number(eventIntervalNs) / 1_000_000) * this.#options.timeScale, minMs)
     const resume = () => {
       this.#timers.delete(media.id)
       try {
         this.#emit(media)
       } catch (error) {
         if (!(error instanceof WebhookError && error.code === 'overloaded')) throw error
-        this.#emitLater(media, overloadedPauseMs)
+        this.#emitLater(media, overloadedDelayMs)
       }
     }
-    this.#timers.set(media.id, setTimeout(resume, pauseMs))
+    this.#timers.set(media.id, setTimeout(resume, delayMs))
   }
 }

@@ -7,7 +7,7 @@ interface Held {
 const holdMs = 10_000
 
 /** Minimum hold, in ms, at any time scale: the next event needs time to arrive. */
-const shortestHoldMs = 50
+const minHoldMs = 50
 
 /** Holds events back until the next one for the same webhook has overtaken them. */
 export class Holds {
@@ -15,7 +15,7 @@ export class Holds {
   readonly #held = new Map<string, Held>()
 
   constructor(timeScale: number) {
-    this.#ms = Math.max(holdMs * timeScale, shortestHoldMs)
+    this.#ms = Math.max(holdMs * timeScale, minHoldMs)
   }
 
   /** Holds an event back. Resolves when the event may be sent, and at the latest when the signal aborts. */

@@ -23,7 +23,7 @@ const observedPausesMs = [30_000, 60_000, 120_000, 240_000, 480_000, 960_000]
  *
  * @param attempt the attempt that failed, from 1
  */
-export function retryPause(profile: Profile, attempt: number, { reason }: DeliveryFailure): number | undefined {
+export function retryDelay(profile: Profile, attempt: number, { reason }: DeliveryFailure): number | undefined {
   if (profile === 'documented') return attempt <= 3 ? 3_000 : undefined
   return reason === 'status' ? undefined : observedPausesMs[attempt - 1]
 }

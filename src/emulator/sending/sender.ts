@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { Signer } from '../../testing/signers.ts'
 import type { Clock } from '../shared/clock.ts'
 import { post } from './post.ts'
-import { deliveryTimeoutMs, type Profile, retryPause } from './profile.ts'
+import { deliveryTimeoutMs, type Profile, retryDelay } from './profile.ts'
 import { requestTo } from './request.ts'
 import type { DeliveryRecord, Fault, WireFault } from './sending.ts'
 
@@ -70,7 +70,7 @@ export interface Sender {
 }
 
 /** The pause that the fault `delay` adds before the first delivery, in ms. */
-const delayMs = 5_000
+const addedDelayMs = 5_000
 
 const atOnce = async () => () => {}
 
@@ -84,8 +84,8 @@ export function createSender(options: SenderOptions = {}): Sender {
   }
 
   function withRetry(delivery: DeliveryRecord): DeliveryRecord {
-    const pauseMs = delivery.failure && retryPause(profile, delivery.attempt, delivery.failure)
-    return pauseMs === undefined ? delivery : { ...delivery, retryInMs: pauseMs * timeScale }
+    const delayMs = delivery.failure && retryDelay(profile, delivery.attempt, delivery.failure)
+    return delayMs === undefined ? delivery : { ...delivery, retryInMs: delayMs * timeScale }
   }
 
   return {
@@ -102,7 +102,7 @@ export function createSender(options: SenderOptions = {}): Sender {
       }
 
       const deliveries: DeliveryRecord[] = []
-      if (fault === 'delay') await pause(delayMs * timeScale, undefined, { signal: stop })
+      if (fault === 'delay') await pause(addedDelayMs * timeScale, undefined, { signal: stop })
       for (let attempt = 1; ; attempt++) {
         const [first, copy] = await deliverInTurn(attempt, attempt === 1 && fault === 'concurrent-duplicate')
         const delivery = stop?.aborted ? first : withRetry(first)

@@ -3,7 +3,7 @@ import { type Clock, dateOf } from '../shared/clock.ts'
 import type { Records } from '../shared/records.ts'
 import type { Profile } from './profile.ts'
 import type { DeliveryRecord, Sending } from './sending.ts'
-import { Turns } from './turns.ts'
+import { SendingTurns } from './turns.ts'
 
 /** Connects the deliveries of a sending with its record. */
 export interface SendingRun {
@@ -46,7 +46,7 @@ export class SendingRuns {
   readonly #profile: Profile
   readonly #triggered: SendingRunsOptions['triggered']
   readonly #delivered: SendingRunsOptions['delivered']
-  readonly #turns = new Turns(deliveriesAtOnce)
+  readonly #turns = new SendingTurns(deliveriesAtOnce)
   readonly #unfinished = new Set<UnfinishedRun>()
 
   constructor({ records, clock, profile, triggered, delivered }: SendingRunsOptions) {

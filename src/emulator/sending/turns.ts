@@ -16,7 +16,7 @@ interface Lane {
  * leaves free, so that a slow lane does not hold up the others. A single lane may take half of all turns, each of two
  * lanes a third, and so on.
  */
-export class Turns {
+export class SendingTurns {
   #free: number
   /** The lane that has waited longest for a turn comes first. */
   readonly #lanes = new Map<string, Lane>()

@@ -1,4 +1,4 @@
-import { checkOptions, largestCache, oneOf, type Rule, type Rules, wholeNumber } from '../../check-options.ts'
+import { checkOptions, maxCache, oneOf, type Rule, type Rules, wholeNumber } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import { profiles } from '../sending/profile.ts'
 import type { EmulatorOptions } from './options.ts'
@@ -31,8 +31,8 @@ const rules: Rules<EmulatorOptions> = {
   publicKey: credential,
   secretKey: credential,
   accessToken: credential,
-  maxWaiting: wholeNumber(largestCache),
-  maxRecords: wholeNumber(largestCache),
+  maxWaiting: wholeNumber(maxCache),
+  maxRecords: wholeNumber(maxCache),
   clock,
 }
 

@@ -23,7 +23,7 @@ interface KeyRow {
 }
 
 /** The pause between two clean-ups, in ms, and the number of keys that one removes: an object gets fewer in that time. */
-const cleanUp = { pauseMs: 1_000, keys: 1_000 }
+const cleanUp = { delayMs: 1_000, keys: 1_000 }
 
 /**
  * A Durable Object that keeps a part of the keys of `durableObjectStore`. Export it from the Worker's module, under the
@@ -113,7 +113,7 @@ export class StoreObject {
   #removeExpired(): void {
     const now = Date.now()
     if (now < this.#cleanUpAt) return
-    this.#cleanUpAt = now + cleanUp.pauseMs
+    this.#cleanUpAt = now + cleanUp.delayMs
     const expired = `SELECT key FROM store_key WHERE expires_at < ? ORDER BY expires_at LIMIT ${cleanUp.keys}`
     this.#sql.exec(`DELETE FROM store_key WHERE key IN (${expired})`, now)
   }

@@ -15,19 +15,19 @@ import { maxCrashes } from '../engine/settling.ts'
 import { reviveAccepted, withFailure, withoutStack } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
-import { applyEffects } from './expectations.ts'
+import { applyChanges } from './expectations.ts'
 import type { Isolation } from './isolation.ts'
 import { type EventData, type JobProgress, progressOf } from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /** The pause before a failed step in Redis is tried again, in ms. */
-export const retryPauseMs = 500
+export const retryDelayMs = 500
 
 /** Maximum delay before it is tried again (ms). */
-const longestDelayMs = 4_000
+const maxDelayMs = 4_000
 
 /** Maximum delay of an event that is left to other processes (ms). This one asks for events less often meanwhile. */
-const longestReleaseMs = 1_000
+const maxReleaseMs = 1_000
 
 /** Tells BullMQ when to run a job again. */
 export class Retry extends Error {
@@ -137,8 +137,8 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     const { failures, stalls } = this.#progress
     // The process ended while it made the event a dead letter.
     if (failures !== undefined) return end(failures)
-    const { effects } = job.data as EventData
-    if (effects !== undefined) await this.#insist(() => applyEffects(queue, this.accepted, effects, ttlMs))
+    const { changes } = job.data as EventData
+    if (changes !== undefined) await this.#insist(() => applyChanges(queue, this.accepted, changes, ttlMs))
     // A process has ended while it handled the event.
     if (job.stalledCounter > stalls) return isolation.alone(() => this.#handleSuspect())
     return isolation.beside(() => this.#handle())
@@ -187,7 +187,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     await this.#insist(() => this.#record({ completed, crashes: this.#crashes }))
     if (isElsewhere) released(completed.length === this.completed.length)
     const forMs = releaseForMs(this.accepted, isElsewhere, job.attemptsStarted - 1)
-    return postpone(queue, job, Math.ceil(isElsewhere ? Math.min(forMs, longestReleaseMs) : forMs))
+    return postpone(queue, job, Math.ceil(isElsewhere ? Math.min(forMs, maxReleaseMs) : forMs))
   }
 
   /** Releases the job for the next process when this one closes, which is no crash. */
@@ -225,7 +225,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   /** Repeats a step until Redis does it. If the job failed instead, its succeeded handlers would run again. */
   async #insist(step: () => Promise<void>): Promise<void> {
     const { queue, host } = this.#shared
-    for (let delayMs = retryPauseMs; !this.aborted; delayMs = Math.min(2 * delayMs, longestDelayMs)) {
+    for (let delayMs = retryDelayMs; !this.aborted; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
       try {
         return await measure(host.measured, 'record', step)
       } catch (error) {

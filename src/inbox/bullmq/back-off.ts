@@ -3,7 +3,7 @@ import { type Timer, unref } from '../../internal/timers.ts'
 
 /** The first delay, and the longest one (ms). */
 const firstMs = 50
-const longestMs = 1_000
+const maxMs = 1_000
 
 /** Keeps a worker from asking for jobs, for twice as long each time that asking was of no use. */
 export class BackOff {
@@ -19,7 +19,7 @@ export class BackOff {
   /** A no-op during a delay. */
   grow(): void {
     if (this.#isStopped || this.#timer !== undefined) return
-    this.#delayMs = Math.min(longestMs, this.#delayMs * 2 || firstMs)
+    this.#delayMs = Math.min(maxMs, this.#delayMs * 2 || firstMs)
     void this.#worker.pause(true)
     this.#timer = setTimeout(() => {
       this.#timer = undefined

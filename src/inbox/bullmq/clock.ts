@@ -4,10 +4,10 @@ import { everyMinute } from './connection.ts'
 
 /** A look that takes longer (ms) is repeated, up to a number: the time may be wrong by half of that, on a busy machine. */
 const exactMs = 20
-const mostLooks = 3
+const maxLooks = 3
 
 /** Difference to the clock of Redis above which this process warns (ms). BullMQ itself starts retries by our clock. */
-const mostMs = 5_000
+const maxMs = 5_000
 
 /** The time of Redis: processes whose clocks differ must agree on what is due. */
 export class RedisClock {
@@ -39,7 +39,7 @@ export class RedisClock {
 
   async look(): Promise<void> {
     let tookMs = Number.POSITIVE_INFINITY
-    for (let looks = 0; looks < mostLooks && tookMs > exactMs; looks++) {
+    for (let looks = 0; looks < maxLooks && tookMs > exactMs; looks++) {
       const sentAt = performance.now()
       // A refusal is logged elsewhere, and so is an outage.
       const time = await this.#client.time().catch(() => undefined)
@@ -54,7 +54,7 @@ export class RedisClock {
   }
 
   #warn(aheadMs: number): void {
-    const isOff = Math.abs(aheadMs) > mostMs
+    const isOff = Math.abs(aheadMs) > maxMs
     if (isOff && !this.#hasWarned)
       this.#logger?.warn(
         { aheadMs },

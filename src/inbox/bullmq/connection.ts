@@ -9,8 +9,8 @@ import { isRefusal } from './refusals.ts'
 const required = { maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: false } as const
 
 /** The pauses between two attempts to connect, in ms. */
-const leastPauseMs = 50
-const longestPauseMs = 1_000
+const minDelayMs = 50
+const maxDelayMs = 1_000
 
 /** The time for which a connection to a replica is kept, in ms. */
 const asReplicaMs = 500
@@ -25,7 +25,7 @@ function harden(client: Redis): Redis {
     const last = parameters.at(-1)
     const answer = client.call('info', ...parameters.filter((each) => typeof each === 'string'))
     const permitted = answer.catch((error: unknown) => {
-      if (isRefusal(error)) return leastVersion
+      if (isRefusal(error)) return minVersion
       throw error
     })
     if (typeof last === 'function') permitted.then((text) => last(null, text), last as (error: unknown) => void)
@@ -40,7 +40,7 @@ function harden(client: Redis): Redis {
 }
 
 /** The oldest version that BullMQ does not warn of. Redis has ACLs since 6.0. */
-const leastVersion = 'redis_version:6.2.0\r\n'
+const minVersion = 'redis_version:6.2.0\r\n'
 
 /** Connects to Redis, again and again until it is closed. Commands wait meanwhile; `EventQueue.reach` does not. */
 export function connect(connection: RedisConnection): Redis {
@@ -52,7 +52,7 @@ export function connect(connection: RedisConnection): Redis {
     foundAt = performance.now()
     return true
   }
-  const retryStrategy = (times: number) => Math.min(times * leastPauseMs, longestPauseMs)
+  const retryStrategy = (times: number) => Math.min(times * minDelayMs, maxDelayMs)
   const client = harden(open(connection, { retryStrategy, reconnectOnError }))
   // Every failed attempt to reconnect emits an error. `reach` reports the outage to its callers.
   return client.on('error', () => {})

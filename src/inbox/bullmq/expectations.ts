@@ -1,9 +1,9 @@
 import { sha256 } from '#crypto'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import type { AcceptedEvent, Expectation, Expectations, InboxHost } from '../inbox.ts'
+import type { AcceptedEvent, Expectation, ExpectationChanges, InboxHost } from '../inbox.ts'
 import { limitOf } from '../operations/page.ts'
 import type { OpenExpectation } from '../reading.ts'
-import type { Effects, EventData } from './job.ts'
+import type { ChangeParameters, EventData } from './job.ts'
 import { type EventQueue, inBatches, unfinishedTtlMs } from './queue.ts'
 import { repeat } from './repeat.ts'
 
@@ -43,14 +43,14 @@ export async function addEvent(
 ): Promise<boolean> {
   const { key, mediaId } = accepted.event
   const owing = { owed: handlersOf(accepted.event), ...accepted }
-  const effects = expectations?.(accepted)
-  if (effects === undefined) return queue.add(owing)
+  const changes = expectations?.(accepted)
+  if (changes === undefined) return queue.add(owing)
   const storeOverdue = (overdue: AcceptedEvent) => ({ ...overdue, owed: handlersOf(overdue.event) })
-  const data = { ...owing, effects: await effectsOf(effects, mediaId, await queue.aheadMs(), storeOverdue) }
+  const data = { ...owing, changes: await expectationChanges(changes, mediaId, await queue.aheadMs(), storeOverdue) }
   const isNew = await queue.add(data)
   // Those of a repeated delivery have other times than those of the first. A job that is gone has applied them.
-  const stored = isNew ? data.effects : ((await queue.find(key))?.data as EventData | undefined)?.effects
-  if (stored !== undefined) await queue.reach(() => applyEffects(queue, accepted, stored, ttlMs))
+  const stored = isNew ? data.changes : ((await queue.find(key))?.data as EventData | undefined)?.changes
+  if (stored !== undefined) await queue.reach(() => applyChanges(queue, accepted, stored, ttlMs))
   return isNew
 }
 
@@ -58,12 +58,12 @@ export async function addEvent(
  * Makes the parameters of the script that applies the effects.
  * @param aheadMs how far the clock that set the deadlines is ahead of that of Redis (ms)
  */
-async function effectsOf(
-  { at, begins, ends }: Expectations,
+async function expectationChanges(
+  { at, begins, ends }: ExpectationChanges,
   mediaId: string,
   aheadMs: number,
   storeOverdue: (overdue: AcceptedEvent) => EventData,
-): Promise<Effects> {
+): Promise<ChangeParameters> {
   const begin = async ({ rule, dueAt, overdue }: Expectation) => {
     const stored: StoredExpectation = { rule, mediaId, beganAt: at, dueAt, overdue: storeOverdue(overdue) }
     const id = `${await placeOf(rule, mediaId)}:${await sha256(overdue.event.key)}`
@@ -80,13 +80,13 @@ const placeOf = (rule: string, mediaId: string): MaybePromise<string> => sha256(
  * Applies the effects of an event on expectations, unless that has been done.
  * @param ttlMs the time for which an end is remembered, in ms
  */
-export async function applyEffects(
+export async function applyChanges(
   queue: EventQueue,
   { event }: AcceptedEvent,
-  effects: Effects,
+  changes: ChangeParameters,
   ttlMs: number,
 ): Promise<void> {
-  await queue.own.run('applyEffects', await sha256(event.key), unfinishedTtlMs, ttlMs, ...effects)
+  await queue.own.run('applyChanges', await sha256(event.key), unfinishedTtlMs, ttlMs, ...changes)
 }
 
 /** Counts the open expectations. */

@@ -22,13 +22,13 @@ export interface EventData extends AcceptedEvent {
   /** The time of its replay, if it was an unreadable delivery. */
   readonly since?: Date | undefined
   /** Its effects on expectations. Absent if it has none. */
-  readonly effects?: Effects | undefined
+  readonly changes?: ChangeParameters | undefined
   /** Absent until an attempt has ended. */
   readonly progress?: JobProgress | undefined
 }
 
 /** Effects on expectations: the last parameters of the script that applies them. */
-export type Effects = readonly (string | number)[]
+export type ChangeParameters = readonly (string | number)[]
 
 export type JobData = EventData | UnreadableData
 

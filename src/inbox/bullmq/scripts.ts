@@ -56,7 +56,7 @@ return redis.call('HDEL', prefix .. 'unreadable-data', key)`,
    * Applies the effects of an event on expectations, once: the event's key says that it was done. The places that it ends
    * follow its parameters, and then the id, deadline and data of each expectation that it begins.
    */
-  applyEffects: `${removeExpectation}
+  applyChanges: `${removeExpectation}
 local prefix, id, keyTtl, endTtl, at, ends = unpack(ARGV, 1, 6)
 local key = prefix .. 'key:' .. id
 local known = redis.call('GET', key) or ''

@@ -68,14 +68,14 @@ function problemsOf(info: string, isInOneSlot: boolean): readonly Problem[] {
  * The part of Redis' memory that may be used when an event is accepted. Handling the event needs more until it is
  * removed.
  */
-const mostUsed = 0.9
+const maxUsed = 0.9
 
 /** A reading of Redis' memory is valid for this time, in ms, and for this number of events. */
 const validMs = 1_000
 const validEvents = 100
 
 /** Maximum memory of the deliveries that wait for Redis, in bytes. Most wait during an outage, each up to `timeoutMs`. */
-const mostWaiting = 64 * 1024 * 1024
+const maxWaiting = 64 * 1024 * 1024
 
 /**
  * Knows whether Redis has room for more events, up to a second late. Without free memory, none of the stored events
@@ -97,7 +97,7 @@ export class Room {
 
   /** Stores a delivery of some size in bytes. Resolves with `undefined` if there is no room for it. */
   async store<T>(size: number, step: () => Promise<T>): Promise<T | undefined> {
-    if (this.#waiting >= mostWaiting) return undefined
+    if (this.#waiting >= maxWaiting) return undefined
     this.#waiting += size
     try {
       return (await this.#isLeft()) ? await step() : undefined
@@ -129,7 +129,7 @@ export class Room {
     const numberOf = (name: string) => Number(fieldOf(info, name) ?? 0)
     const maxMemory = numberOf('maxmemory')
     const usedMemory = numberOf('used_memory') - numberOf('mem_not_counted_for_evict')
-    const isFull = maxMemory > 0 && usedMemory > mostUsed * maxMemory
+    const isFull = maxMemory > 0 && usedMemory > maxUsed * maxMemory
     if (isFull === this.#isFull) return
     this.#isFull = isFull
     const details = { usedMemory, maxMemory }

@@ -7,7 +7,7 @@ import { OwedHandlers } from '../engine/owed-handlers.ts'
 import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
-import { type Attempting, BullmqAttempt, postpone, Retry, retryPauseMs, startAfresh } from './attempt.ts'
+import { type Attempting, BullmqAttempt, postpone, Retry, retryDelayMs, startAfresh } from './attempt.ts'
 import { BackOff } from './back-off.ts'
 import { parseOrKeep } from './dead-letters.ts'
 import { Isolation } from './isolation.ts'
@@ -32,7 +32,7 @@ const idleMs = 1_000
 const releaseMs = 1_000
 
 /** The pause, in ms, before a job starts again if Redis failed to end it. Its event is already handled by that time. */
-const unendedPauseMs = 5_000
+const unendedDelayMs = 5_000
 
 /** A worker that tells attempts of their locks: a lease counts from the sending of a renewal, not from the answer. */
 class LeasedWorker extends Worker<JobData> {
@@ -97,11 +97,11 @@ export class BullmqWorker {
       // Another process takes an event over after two checks without a lease.
       stalledInterval: Math.ceil(leaseMs / 2),
       // This happens while Redis is disconnected.
-      runRetryDelay: retryPauseMs,
+      runRetryDelay: retryDelayMs,
       // Crashes are counted here, so that an event becomes a dead letter after too many of them.
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       settings: {
-        backoffStrategy: (_attempts, _type, error) => (error instanceof Retry ? error.delayMs : unendedPauseMs),
+        backoffStrategy: (_attempts, _type, error) => (error instanceof Retry ? error.delayMs : unendedDelayMs),
       },
     })
     this.#backOff = new BackOff(this.#worker)
@@ -148,7 +148,7 @@ export class BullmqWorker {
     if (former !== undefined) {
       // Its lease ran out here unnoticed. The next attempt waits for the end of this one.
       former.loseLease()
-      return postpone(this.#queue, job, retryPauseMs)
+      return postpone(this.#queue, job, retryDelayMs)
     }
     await startAfresh(this.#queue, job)
     const attempt = new BullmqAttempt(job, this.#shared)

@@ -6,7 +6,7 @@ import type { ObjectStorage } from '../../storage/durable-objects.ts'
 const guardMs = 5_000
 
 /** Longest time that one alarm waits for work (ms). The platform gives it 15 minutes. */
-const longestMs = 600_000
+const maxMs = 600_000
 
 /** Delay between two looks at the work (ms). */
 const lookMs = 100
@@ -66,7 +66,7 @@ export class ObjectAlarm {
     const { workAt, deadlineAt, handOver } = this.#options
     // First of all: the platform gives up an alarm that fails a few times, and a crash is a failure.
     this.#set(Date.now() + guardMs)
-    const endsAt = performance.now() + longestMs
+    const endsAt = performance.now() + maxMs
     while (!hasStopped() && performance.now() < endsAt) {
       await handOver()
       if (Math.min(workAt(), deadlineAt()) > Date.now() + soonMs) break

@@ -9,10 +9,10 @@ import { commitsOf, openStorage } from './storage.ts'
 import { objectTransactions } from './transactions.ts'
 
 /** Held events that wait beyond which no more are claimed. */
-const mostWaiting = 1_000
+const maxWaiting = 1_000
 
 /** Memory that the held events of an object may take (characters of their JSON). An object has 128 MB. */
-const mostText = 16_000_000
+const maxText = 16_000_000
 
 /** Delay before the next clean-up, when the last one has left little (ms). */
 const restMs = 10_000
@@ -42,8 +42,8 @@ export class ObjectStore extends SqliteStore {
       transact: objectTransactions(storage.sql, commits, tables.events),
       limits,
       host,
-      readAhead: mostWaiting,
-      mostBytes: mostText,
+      readAhead: maxWaiting,
+      maxBytes: maxText,
       // An event is stored and its alarm set in one turn.
       countsAtOnce: true,
     })

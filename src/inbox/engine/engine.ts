@@ -1,4 +1,4 @@
-import { longestWaitMs } from '../../internal/timers.ts'
+import { maxWaitMs } from '../../internal/timers.ts'
 import type { AttemptResult, EventOrder, Handle } from '../inbox.ts'
 import type { Job, JobAttempt, JobEnd, Parking } from './job.ts'
 import type { Jobs } from './jobs.ts'
@@ -88,7 +88,7 @@ export class Engine<EachJob extends Job> implements Parking<EachJob> {
     job.state = 'retrying'
     if (this.#releaseRetries !== undefined) return this.#releaseRetries()
     job.since = Date.now() + delayMs
-    job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, longestWaitMs))
+    job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, maxWaitMs))
   }
 
   /** Starts the next attempt of a job immediately. Returns `false` if the job does not wait for one. */

@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import { ChurnMap } from '../../internal/churn-map.ts'
 import type { Logger } from '../../internal/logger.ts'
-import { longestWaitMs } from '../../internal/timers.ts'
+import { maxWaitMs } from '../../internal/timers.ts'
 import type { UnfinishedEvent } from '../inbox.ts'
 import type { InboxStats } from '../reading.ts'
 import type { Job, JobEnd } from './job.ts'
@@ -59,7 +59,7 @@ export class Jobs<EachJob extends Job = Job> {
   idle(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#byKey.size === 0) return resolve()
-      const timer = setTimeout(resolve, Math.min(timeoutMs, longestWaitMs))
+      const timer = setTimeout(resolve, Math.min(timeoutMs, maxWaitMs))
       this.#onIdle = () => {
         clearTimeout(timer)
         resolve()

@@ -40,7 +40,7 @@ export const handlersJson = (handlers: readonly HandlerName[]): string =>
   JSON.stringify(handlers.map(({ name, types }) => ({ name, types })))
 
 /** Maximum time for which an event is released, in ms: if another process has its handlers, and if they are paused. */
-const longestRelease = { elsewhere: 5_000, paused: 60_000 }
+const maxRelease = { elsewhere: 5_000, paused: 60_000 }
 
 /** The first time for which an event is released to another process, in ms. Each further one is twice as long. */
 const firstReleaseMs = 20
@@ -52,8 +52,8 @@ const firstReleaseMs = 20
  */
 export function releaseForMs({ receivedAt }: AcceptedEvent, isElsewhere: boolean, releases = 0): number {
   const forMs = Math.max(1_000, (Date.now() - receivedAt.getTime()) / 10)
-  if (!isElsewhere) return Math.min(longestRelease.paused, forMs)
-  return Math.min(longestRelease.elsewhere, forMs, firstReleaseMs * 2 ** releases)
+  if (!isElsewhere) return Math.min(maxRelease.paused, forMs)
+  return Math.min(maxRelease.elsewhere, forMs, firstReleaseMs * 2 ** releases)
 }
 
 /** Returns `true` if an attempt left handlers out and none failed: the event is only released until the next one. */

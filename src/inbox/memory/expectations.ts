@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { sizeOf } from '../../events/json.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
-import type { AcceptedEvent, Expectation, Expectations } from '../inbox.ts'
+import type { AcceptedEvent, Expectation, ExpectationChanges } from '../inbox.ts'
 import type { OpenExpectation } from '../reading.ts'
 
 /** Maximum number of open expectations, and of ends that are remembered. */
@@ -44,7 +44,7 @@ export class MemoryExpectations {
   }
 
   /** Takes the effects of an accepted event. */
-  take(mediaId: string, { at, begins, ends }: Expectations): void {
+  take(mediaId: string, { at, begins, ends }: ExpectationChanges): void {
     for (const rule of ends) this.#end(mediaId, rule, at)
     for (const expectation of begins) this.#begin(expectation, at)
   }

@@ -10,7 +10,7 @@ export const durationBounds = [
 ] as const
 
 /** The interval at which activity is written to the storage of an inbox, in ms. */
-const pauseMs = 5_000
+const delayMs = 5_000
 
 /** The time for which activity is kept, in ms. */
 export const activityKeptMs = 86_400_000
@@ -69,7 +69,7 @@ export class StoredActivity {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.#writeRegularly(), pauseMs)
+    this.#timer = setInterval(() => void this.#writeRegularly(), delayMs)
     unref(this.#timer)
   }
 

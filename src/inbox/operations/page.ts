@@ -1,12 +1,12 @@
 import { checkOptions, wholeNumber } from '../../check-options.ts'
-import { longestWaitMs } from '../../internal/timers.ts'
+import { maxWaitMs } from '../../internal/timers.ts'
 
 interface PageOptions {
   readonly limit?: number
   readonly offset?: number
 }
 
-const count = wholeNumber(longestWaitMs, 0)
+const count = wholeNumber(maxWaitMs, 0)
 
 /**
  * Checks the page of dead letters that is asked for, and fills in the defaults.

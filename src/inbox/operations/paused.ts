@@ -20,12 +20,12 @@ export function pausedFor(record: EventRecord, pauses: readonly Pause[]): string
 }
 
 /** Events and dead letters that are searched for names of handlers: the newest. */
-const searched = 25
+const scanned = 25
 
 /** Lists the handlers of this process, and those that the newest events and dead letters name. */
 export async function knownHandlers({ pauses, events, deadLetters }: ReadableInbox): Promise<readonly string[]> {
-  const newest = (await events?.list({ limit: searched }))?.events ?? []
-  const dead = await deadLetters.list({ limit: searched })
+  const newest = (await events?.list({ limit: scanned }))?.events ?? []
+  const dead = await deadLetters.list({ limit: scanned })
   const failures = [...dead, ...newest.flatMap(({ failedAttempts }) => failedAttempts)].flatMap((each) => each.failures)
   const ran = newest.flatMap(({ completed, owed = [] }) => [...completed, ...owed])
   const names = new Set([...(pauses?.handlers?.() ?? []), ...failures.map(({ handler }) => handler), ...ran])

@@ -8,7 +8,7 @@ import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '..
 const pageSize = 1_000
 
 /** The pause before a full inbox is asked again, in ms. */
-const pauseMs = 500
+const delayMs = 500
 
 /** The number of steps in a second. A high `perSecond` needs more. */
 const stepsPerSecond = 10
@@ -16,7 +16,7 @@ const stepsPerSecond = 10
 /** Replays some of the dead letters of an inbox. */
 export interface Replayer {
   /** Maximum number of dead letters in one step. */
-  readonly largestStep: number
+  readonly maxStep: number
   /** Lists the keys of the matching dead letters, oldest first. */
   keys(matches: (deadLetter: DeadLetter) => boolean): Promise<readonly string[]>
   /** Returns the keys of the replayed ones. */
@@ -34,7 +34,7 @@ export const replayAll = (
 ): Promise<ReplayReport> =>
   replayInSteps(
     {
-      largestStep: 1,
+      maxStep: 1,
       keys,
       replay: async ([key = ''], signal) => ((await replayOne(deadLetters, key, signal)) ? [key] : []),
     },
@@ -58,7 +58,7 @@ export async function replayInSteps(replayer: Replayer, options: ReplayAllOption
   )
   const total = keys.length
   const report = { total, replayed: 0, kept: 0 }
-  const size = Math.min(replayer.largestStep, Math.ceil(perSecond / stepsPerSecond))
+  const size = Math.min(replayer.maxStep, Math.ceil(perSecond / stepsPerSecond))
   const startedAt = performance.now()
   for (let start = 0; start < total; start += size) {
     await sleep(startedAt + (start * 1_000) / perSecond - performance.now())
@@ -102,7 +102,7 @@ async function replayOne(
       const code = error instanceof WebhookError ? error.code : undefined
       if (code === 'malformed' || code === 'in_progress') return false
       if (code !== 'overloaded') throw error
-      await sleep(pauseMs)
+      await sleep(delayMs)
     }
   }
   return false

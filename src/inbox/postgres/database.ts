@@ -16,8 +16,8 @@ const connections = { accepting: 3, handling: 2, renewing: 1, reading: 2, patien
 const idleMs = 30_000
 
 /** The pauses between two attempts to reach Postgres, in ms: the first, and the longest. */
-const leastPauseMs = 25
-const longestPauseMs = 1_000
+const minDelayMs = 25
+const maxDelayMs = 1_000
 
 export interface DatabaseOptions {
   readonly config: pg.PoolConfig
@@ -125,7 +125,7 @@ export class Database {
       if (`${this.#problem}` !== `${problem}`)
         this.#options.host.logger.error({ err: problem }, 'the inbox cannot be opened yet; deliveries are answered 503')
       this.#problem = problem
-      setTimeout(() => !this.#isClosed && this.start(opened), longestPauseMs).unref()
+      setTimeout(() => !this.#isClosed && this.start(opened), maxDelayMs).unref()
       throw problem
     }
   }
@@ -183,14 +183,14 @@ export class Database {
    */
   async reach<T>(step: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.#options.timeoutMs
-    for (let pauseMs = leastPauseMs; ; pauseMs = Math.min(2 * pauseMs, longestPauseMs)) {
+    for (let delayMs = minDelayMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
       try {
         this.checkReady()
         return await step()
       } catch (error) {
-        if (this.#isClosed || !isUnreachable(error) || performance.now() + pauseMs > deadline) throw unreachable(error)
+        if (this.#isClosed || !isUnreachable(error) || performance.now() + delayMs > deadline) throw unreachable(error)
       }
-      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      await new Promise((resolve) => setTimeout(resolve, delayMs))
     }
   }
 

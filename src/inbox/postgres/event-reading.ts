@@ -25,7 +25,7 @@ export const postgresReading = (
 ): EventReading => ({
   longestScan: { ms: 1_000 },
   // Counting 800,000 waiting events took longer than a statement may.
-  mostCounted: 100_000,
+  maxCounted: 100_000,
   isRetrying: 'due_at IS NOT NULL',
   makeDue: 'due_at = $now, delayed_at = $now, awaits = NULL',
   fields: {

@@ -2,14 +2,14 @@ import type { Database } from './database.ts'
 import { literal, tookMs, turnOff } from './schema.ts'
 
 /** Maximum number of expectations that are handed over in a commit. */
-const largestCommit = 500
+const maxCommit = 500
 
 /**
  * Minimum pause, as a multiple of the time that a search took in Postgres, and its maximum, in ms. A search passes the
  * dead rows that an open snapshot keeps.
  */
 const pauseShare = 10
-const longestRestMs = 30_000
+const maxRestMs = 30_000
 
 /** Maximum time of a search, in ms. */
 const searchMs = 30_000
@@ -45,11 +45,11 @@ export class Overdue {
       const [fired, next] = results.slice(-3) as [Fired[], { wait: string }[]]
       const { count, last, took } = fired[0] as Fired
       mayHaveStored = count !== '0'
-      const isBusy = Number(count) === largestCommit
+      const isBusy = Number(count) === maxCommit
       this.#from = isBusy ? (last as string) : '-infinity'
       if (isBusy) return 0
       const waitMs = Number(next[0]?.wait ?? Number.POSITIVE_INFINITY)
-      return Math.max(waitMs, Math.min(pauseShare * Number(took), longestRestMs))
+      return Math.max(waitMs, Math.min(pauseShare * Number(took), maxRestMs))
     } finally {
       // If the answer was lost, the events may be stored.
       if (mayHaveStored) this.#stored()
@@ -65,7 +65,7 @@ export class Overdue {
       WITH overdue AS (
         DELETE FROM ${schema}.expectation WHERE hash = ANY (ARRAY(
           SELECT hash FROM ${schema}.expectation WHERE due_at <= now() AND due_at >= '${this.#from}'
-          ORDER BY due_at LIMIT ${largestCommit} FOR UPDATE SKIP LOCKED
+          ORDER BY due_at LIMIT ${maxCommit} FOR UPDATE SKIP LOCKED
         )) RETURNING *
       ), given AS MATERIALIZED (
         SELECT nextval(${literal(`${schema}.event_id`)}) AS id, ordered.*

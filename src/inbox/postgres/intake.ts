@@ -2,25 +2,25 @@ import { WebhookError } from '../../errors.ts'
 import { Deadlines, type Timed } from '../../internal/deadlines.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import { ByteLimit, bytesOf, isTimeout } from '../sql/piece.ts'
-import type { ExpectationChanges, NewEvent } from '../sql/store.ts'
+import type { NewEvent, OwedExpectationChanges } from '../sql/store.ts'
 import { writing } from './claim/committed-mark.ts'
 import { type Database, isUnreachable, unreachable } from './database.ts'
-import { withEffects } from './effects.ts'
+import { withChanges } from './expectation-changes.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { type Parameter, parameter } from './literals.ts'
 import { literal } from './schema.ts'
 
 /** Maximum number of events of a statement. Their bytes are limited too. */
-const largestBatch = 500
+const maxBatch = 500
 
 /** Maximum number of events that wait for Postgres. They stay in memory even when it hangs. */
 const maxWaiting = 5_000
 
 /** The number of statements that run at a time. While one waits for the disk, the next one is prepared. */
-const maxFlights = 2
+const maxBatchesInFlight = 2
 
 /** The pause before events are sent again, in ms, while Postgres is unreachable. */
-const pauseMs = 50
+const delayMs = 50
 
 /** An event on its way to the database. */
 class PendingEvent implements Timed {
@@ -32,7 +32,7 @@ class PendingEvent implements Timed {
   /** Made for each event, so that a payload without JSON, such as a BigInt, fails its own delivery only. */
   readonly json: string
   readonly hash: string
-  readonly effects: ExpectationChanges | undefined
+  readonly changes: OwedExpectationChanges | undefined
   readonly stored: Promise<boolean>
   earlier: Timed | undefined
   later: Timed | undefined
@@ -41,14 +41,19 @@ class PendingEvent implements Timed {
   #resolve!: (isNew: boolean) => void
   #reject!: (error: WebhookError) => void
 
-  constructor(accepted: AcceptedEvent, owed: readonly string[], hash: string, effects: ExpectationChanges | undefined) {
+  constructor(
+    accepted: AcceptedEvent,
+    owed: readonly string[],
+    hash: string,
+    changes: OwedExpectationChanges | undefined,
+  ) {
     this.accepted = accepted
     this.json = JSON.stringify(accepted.event)
     this.owed = JSON.stringify(owed)
     this.hash = hash
-    this.effects = effects
+    this.changes = changes
     // Each expectation that it begins has an event of about the same size.
-    this.bytes = bytesOf(this.json) * (1 + (effects?.begins.length ?? 0))
+    this.bytes = bytesOf(this.json) * (1 + (changes?.begins.length ?? 0))
     this.stored = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -84,7 +89,7 @@ export class Intake {
   /** The events that are not stored yet, by the hash of their key. */
   readonly #entries = new Map<string, PendingEvent>()
   #waiting: PendingEvent[] = []
-  #flights = 0
+  #batchesInFlight = 0
   #isScheduled = false
   #onIdle: (() => void) | undefined
 
@@ -122,18 +127,18 @@ export class Intake {
 
   /** Starts a statement at the end of the turn, with all the events of the turn. */
   #schedule(): void {
-    if (this.#isScheduled || this.#flights >= maxFlights) return
+    if (this.#isScheduled || this.#batchesInFlight >= maxBatchesInFlight) return
     setImmediate(() => {
       this.#isScheduled = false
-      void this.#fly()
+      void this.#sendBatch()
     })
     this.#isScheduled = true
   }
 
-  async #fly(): Promise<void> {
+  async #sendBatch(): Promise<void> {
     const entries = this.#cut()
     if (entries.length === 0) return
-    this.#flights++
+    this.#batchesInFlight++
     // The next statement does not wait for the answer to this one.
     if (this.#waiting.length > 0) this.#schedule()
     try {
@@ -149,7 +154,7 @@ export class Intake {
       else if (entries.length > 1) await this.#storeEach(entries)
       else entries[0]?.fail(unreachable(error))
     } finally {
-      this.#flights--
+      this.#batchesInFlight--
       if (this.#waiting.length > 0) this.#schedule()
     }
   }
@@ -172,10 +177,10 @@ export class Intake {
   async #store(entries: readonly PendingEvent[]): Promise<readonly StoredRow[]> {
     const { schema } = this.#database
     const values = columns(entries)
-    const effective = entries.filter(hasEffects)
+    const effective = entries.filter(hasChanges)
     // It is prepared: for a single event, planning took half of its time. Its plan reads no table, so that it stays good.
     if (effective.length === 0) return this.#database.accepting.query<StoredRow>(this.#statement, values, 'accept')
-    const transaction = withEffects(schema, (...parts) => acceptStatement(schema, ...parts), values, effective)
+    const transaction = withChanges(schema, (...parts) => acceptStatement(schema, ...parts), values, effective)
     const [, rows] = await this.#database.accepting.batch(transaction)
     return rows as unknown as StoredRow[]
   }
@@ -185,7 +190,7 @@ export class Intake {
     const alive = this.#waiting.filter(({ hasEnded }) => !hasEnded)
     const count = Math.min(
       this.#limit.fitting(alive, ({ bytes }) => bytes),
-      largestBatch,
+      maxBatch,
     )
     this.#waiting = alive.splice(count)
     return alive
@@ -195,7 +200,7 @@ export class Intake {
   async #wait(entries: readonly PendingEvent[], error: unknown): Promise<void> {
     for (const entry of entries) entry.problem = error
     this.#waiting.unshift(...entries)
-    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    await new Promise((resolve) => setTimeout(resolve, delayMs))
   }
 
   /** Resolves once every event is stored or rejected. */
@@ -207,8 +212,8 @@ export class Intake {
   }
 }
 
-const hasEffects = (entry: PendingEvent): entry is PendingEvent & { readonly effects: ExpectationChanges } =>
-  entry.effects !== undefined
+const hasChanges = (entry: PendingEvent): entry is PendingEvent & { readonly changes: OwedExpectationChanges } =>
+  entry.changes !== undefined
 
 /** The row of an event that was new. */
 interface StoredRow {

@@ -26,7 +26,7 @@ export interface Claimant {
  * expired, any other process takes the claimed events over, and this one can record nothing about them. A process that
  * cannot reach Postgres knows the end of its lease from its own clock.
  */
-export class Lease {
+export class PostgresLease {
   readonly #database: Database['renewing']
   readonly #leaseMs: number
   readonly #suspects: number

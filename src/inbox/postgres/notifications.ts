@@ -8,7 +8,7 @@ import { rowsOfEach } from './statements.ts'
 // The notifications between the processes of an inbox.
 
 /** The pause before a new connection, in ms. */
-const pauseMs = 500
+const delayMs = 500
 
 /** The pause between two checks of the connection, in ms. A silently lost connection looks like an idle one. */
 const checkMs = 15_000
@@ -90,7 +90,7 @@ export class Listener {
     this.#client = undefined
     this.#isListening = false
     if (this.#isStopped) return
-    this.#timer = setTimeout(() => void this.start(), pauseMs)
+    this.#timer = setTimeout(() => void this.start(), delayMs)
     unref(this.#timer)
   }
 

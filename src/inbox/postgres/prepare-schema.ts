@@ -11,14 +11,14 @@ const tableNames = [
 type Client = Pick<PoolClient, 'query'>
 
 /** Maximum time to make or update the tables (ms). */
-const longestMs = 60_000
+const maxMs = 60_000
 
 /** Maximum wait for a lock, in ms, since the statements of other processes wait behind this one. */
 const lockMs = 300
 
 /** The number of attempts to get the locks, and the pause between two attempts, in ms. */
 const lockTries = 20
-const pauseMs = 200
+const delayMs = 200
 
 interface Condition {
   /** The version of the tables, 0 if there are no tables. */
@@ -148,7 +148,7 @@ async function makeTables(client: Client, schema: string, all: readonly Migratio
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {})
       if (!isLocked(error) || tries === lockTries) throw error
-      await new Promise((resolve) => setTimeout(resolve, pauseMs))
+      await new Promise((resolve) => setTimeout(resolve, delayMs))
     }
   }
 }
@@ -159,8 +159,8 @@ async function makeTables(client: Client, schema: string, all: readonly Migratio
  */
 async function makeTablesOnce(client: Client, schema: string, all: readonly Migration[]): Promise<boolean> {
   const name = quoted(schema)
-  const patiently = (text: string) => client.query({ text, query_timeout: longestMs } as QueryConfig)
-  await client.query(`SET LOCAL statement_timeout = ${longestMs}`)
+  const patiently = (text: string) => client.query({ text, query_timeout: maxMs } as QueryConfig)
+  await client.query(`SET LOCAL statement_timeout = ${maxMs}`)
   await patiently(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`migrate ${schema}`)}))`)
   const { version, hasSchema } = await readCondition(client, schema, all)
   if (version >= all.length) return false

@@ -24,7 +24,7 @@ interface PendingRecord {
 const kinds: readonly Kind[] = ['progress', 'handled', 'retry', 'release', 'dead']
 
 /** Records the ends of attempts. Those that are ready at the same time share a statement. */
-export class Records {
+export class PostgresRecords {
   readonly #database: Database
   readonly #handlers: InboxHost['handlers']
   readonly #statements: Readonly<Record<Kind, string>>

@@ -2,14 +2,14 @@ import type { InboxHost } from '../inbox.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import type { Parsing, Replays } from '../sql/dead-letters.ts'
 import { withOwed } from '../sql/inbox.ts'
-import { withEffects } from './effects.ts'
+import { withChanges } from './expectation-changes.ts'
 import { hashMedia } from './keys.ts'
 import type { Parameter } from './literals.ts'
 import type { Tables } from './tables.ts'
 
 /** Puts events back in their places. */
 export const replays: Replays = {
-  largestCommit: 500,
+  maxCommit: 500,
   // Postgres could not read the event from the JSON, which may have characters that Postgres cannot store as text.
   putBack({ id, dead_letter: text }, deadEvent) {
     const { event, receivedAt, completed, trace } = deadEvent
@@ -51,10 +51,10 @@ export const replaceIn =
       owed && JSON.stringify(owed),
       channel,
     ]
-    const effects = host.expectations?.(parsed)
+    const changes = host.expectations?.(parsed)
     const effective =
-      effects === undefined ? [] : [{ accepted: parsed, hash, effects: withOwed(effects, host.handlersOf) }]
-    const transaction = withEffects(schema, (...parts) => replaceStatement(schema, ...parts), values, effective)
+      changes === undefined ? [] : [{ accepted: parsed, hash, changes: withOwed(changes, host.handlersOf) }]
+    const transaction = withChanges(schema, (...parts) => replaceStatement(schema, ...parts), values, effective)
     const [, rows = []] = await tables.askAll(transaction)
     return rows.length > 0
   }

@@ -7,18 +7,18 @@ import type { HeldEvent } from '../sql/event.ts'
 import type { Reason, Signal } from '../sql/signal.ts'
 import type { Claimed, EventStore, NewEvent, Settled, SharedLease, StoreListener, Want } from '../sql/store.ts'
 import { awaitedMark } from './claim/awaited.ts'
-import { Claims, largestSize } from './claim/claims.ts'
+import { maxSize, PostgresClaims } from './claim/claims.ts'
 import { CleanUp } from './clean-up.ts'
 import type { Route } from './connection.ts'
 import { Database, isUnreachable } from './database.ts'
 import { postgresReading } from './event-reading.ts'
 import { Overdue } from './expectations.ts'
 import { Intake } from './intake.ts'
-import { Lease } from './lease.ts'
+import { PostgresLease } from './lease.ts'
 import { Announcements, Listener } from './notifications.ts'
 import { NotifyThrottle } from './notify-throttle.ts'
 import { makePool } from './pool.ts'
-import { Records } from './records.ts'
+import { PostgresRecords } from './records.ts'
 import { replaceIn, replays } from './replay.ts'
 import { transactions } from './transactions.ts'
 
@@ -43,8 +43,8 @@ export class PostgresStore implements EventStore {
   readonly replays = replays
   readonly replace: Parsing['replace']
   readonly readAhead = 500
-  readonly mostParked: number
-  readonly maxUnrecorded = largestSize
+  readonly maxParked: number
+  readonly maxUnrecorded = maxSize
   readonly isTransient = isUnreachable
   readonly pollMs: number
   readonly tables: EventStore['tables']
@@ -55,9 +55,9 @@ export class PostgresStore implements EventStore {
   readonly #database: Database
   readonly #announcements: Announcements
   readonly #intake: Intake
-  readonly #lease: Lease
-  readonly #claims: Claims
-  readonly #records: Records
+  readonly #lease: PostgresLease
+  readonly #claims: PostgresClaims
+  readonly #records: PostgresRecords
   readonly #throttle: NotifyThrottle
   readonly #overdue: Overdue
   readonly #cleanUp: CleanUp
@@ -83,12 +83,12 @@ export class PostgresStore implements EventStore {
       this.#listener?.stored()
     }
     this.#intake = new Intake(database, timeoutMs, stored)
-    this.mostParked = concurrency
+    this.maxParked = concurrency
     // The events it may have been running, twice as many as run at a time, and those before them that were parked.
-    this.#lease = new Lease(database, leaseMs, 2 * concurrency + this.mostParked, host.handlers)
+    this.#lease = new PostgresLease(database, leaseMs, 2 * concurrency + this.maxParked, host.handlers)
     this.reading = postgresReading(database.tables, { listen, owner: () => this.#lease.id })
-    this.#claims = new Claims(database, this.#lease, concurrency, ttlMs, host.order)
-    this.#records = new Records(database, host.handlers, ttlMs)
+    this.#claims = new PostgresClaims(database, this.#lease, concurrency, ttlMs, host.order)
+    this.#records = new PostgresRecords(database, host.handlers, ttlMs)
     this.#throttle = new NotifyThrottle(
       () => this.#claims.processes,
       () => this.#listener?.heard('new'),

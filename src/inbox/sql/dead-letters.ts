@@ -51,7 +51,7 @@ export interface Replays {
   /** Makes the step that inserts the event of a dead letter, if the dead letter is still there. */
   putBack(row: PlacedRow, deadEvent: DeadEvent): Step
   /** Maximum number of dead letters that a commit changes. */
-  readonly largestCommit: number
+  readonly maxCommit: number
   /** @throws WebhookError when no event may be added */
   readonly check?: () => void
   /** Called with the row of an event that waits again. */
@@ -194,10 +194,10 @@ export class SqlDeadLetters implements InspectedDeadLetters {
   }
 
   async discardMany(keys: readonly string[]): Promise<readonly string[]> {
-    const { largestCommit } = this.#replays
+    const { maxCommit } = this.#replays
     const discarded: string[] = []
-    for (let start = 0; start < keys.length; start += largestCommit) {
-      const some = keys.slice(start, start + largestCommit)
+    for (let start = 0; start < keys.length; start += maxCommit) {
+      const some = keys.slice(start, start + maxCommit)
       const sql = 'DELETE FROM $dead_letter WHERE hash = $1'
       const removed = await this.#tables.change(some.map((key) => ({ sql, values: [this.#tables.hashKey(key)] })))
       discarded.push(...some.filter((_, index) => removed[index] === 1))
@@ -214,15 +214,15 @@ export class SqlDeadLetters implements InspectedDeadLetters {
   }
 
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
-    const { largestCommit } = this.#replays
+    const { maxCommit } = this.#replays
     const keys = () => this.keys(options)
-    if (largestCommit === 1) return replayAll(this, options, keys)
-    return replayInSteps({ largestStep: largestCommit, keys, replay: (some) => this.replayMany(some) }, options)
+    if (maxCommit === 1) return replayAll(this, options, keys)
+    return replayInSteps({ maxStep: maxCommit, keys, replay: (some) => this.replayMany(some) }, options)
   }
 
   async #replay(keys: readonly string[], onFailure: (error: unknown) => false): Promise<readonly string[]> {
     const replayed: string[] = []
-    const piece = new Piece(this.#replays.largestCommit)
+    const piece = new Piece(this.#replays.maxCommit)
     for (let start = 0; start < keys.length; ) {
       let end = start
       const rows = await piece.run((size) => {

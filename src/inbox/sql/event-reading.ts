@@ -47,7 +47,7 @@ export interface EventReading {
   /** Statements, or time (ms), after which a page may come back short. */
   readonly longestScan: { readonly statements?: number; readonly ms?: number }
   /** Maximum number of rows that a count reads. */
-  readonly mostCounted?: number
+  readonly maxCounted?: number
   /** A condition: the event waits for a retry. */
   readonly isRetrying: string
   /** Makes a retry due, in an UPDATE. */

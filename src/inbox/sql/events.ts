@@ -62,7 +62,7 @@ export class SqlEvents implements InboxEvents {
     const { limit, cursor, state, type } = query
     if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) throw wrongCursor()
     const { rowsPerTurn = Number.MAX_SAFE_INTEGER, longestScan, slice } = this.#reading
-    const { statements: mostStatements = Number.POSITIVE_INFINITY, ms = Number.POSITIVE_INFINITY } = longestScan
+    const { statements: maxStatements = Number.POSITIVE_INFINITY, ms = Number.POSITIVE_INFINITY } = longestScan
     const piece = new Piece(Math.min(limit + 1, rowsPerTurn))
     const found: PlacedPage['found'][number][] = []
     const deadline = performance.now() + ms
@@ -87,7 +87,7 @@ export class SqlEvents implements InboxEvents {
       end = rows.length === asked ? rows.at(-1)?.id : part.upTo
       statements++
       const isSparse = type !== undefined || tablesOf(state)[0] === 'event' || part.upTo !== undefined
-      mayStop = isSparse && (statements >= mostStatements || performance.now() > deadline)
+      mayStop = isSparse && (statements >= maxStatements || performance.now() > deadline)
     } while (end !== undefined && found.length <= limit && !mayStop)
     const page = found.slice(0, limit)
     if (found.length > limit) end = page.at(-1)?.id
@@ -161,9 +161,9 @@ export class SqlEvents implements InboxEvents {
 
   /** Counts in one statement, so that each event is counted once. */
   #count(withUnfinished: boolean): MaybePromise<StatsRow[]> {
-    const { isRetrying, mostCounted = Number.MAX_SAFE_INTEGER } = this.#reading
+    const { isRetrying, maxCounted = Number.MAX_SAFE_INTEGER } = this.#reading
     const countOf = (table: string, where = '') =>
-      `(SELECT count(*) FROM (SELECT 1 FROM ${table} ${where} LIMIT ${mostCounted}) counted)`
+      `(SELECT count(*) FROM (SELECT 1 FROM ${table} ${where} LIMIT ${maxCounted}) counted)`
     const others = `${countOf('$dead_letter')} AS dead, ${countOf('$expectation')} AS expected`
     if (!withUnfinished) return this.#tables.read(`SELECT ${others}`)
     const { started, owner } = this.#own()
@@ -178,7 +178,7 @@ export class SqlEvents implements InboxEvents {
          ${countOf('$event', `WHERE ${isRetrying}`)} AS retrying, ${others}
        FROM (
          SELECT ${since} AS since, ${isRunning} AS is_running FROM $event
-         WHERE (${isRetrying}) IS NOT TRUE ORDER BY id LIMIT ${mostCounted}
+         WHERE (${isRetrying}) IS NOT TRUE ORDER BY id LIMIT ${maxCounted}
        ) idle`,
       this.#claimed === '' ? [] : [owner ?? null],
     )

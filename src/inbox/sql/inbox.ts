@@ -8,7 +8,7 @@ import type {
   AcceptOptions,
   CloseOptions,
   CloseReport,
-  Expectations,
+  ExpectationChanges,
   Inbox,
   InboxHost,
   UnfinishedEvent,
@@ -26,7 +26,7 @@ import { operationTable } from './operations.ts'
 import { pauseTable } from './pauses.ts'
 import { FailureLog } from './periodic-task.ts'
 import type { Signal } from './signal.ts'
-import type { EventStore, ExpectationChanges } from './store.ts'
+import type { EventStore, OwedExpectationChanges } from './store.ts'
 import type { SqlTables } from './tables.ts'
 import { Upkeep } from './upkeep.ts'
 import { SqlWorker } from './worker.ts'
@@ -132,8 +132,8 @@ export class SqlInbox implements Inbox {
 
   #accept(accepted: AcceptedEvent, options: AcceptOptions): MaybePromise<Acceptance> {
     const { handlersOf, expectations } = this.#host
-    const effects = expectations?.(accepted)
-    const changes = effects && withOwed(effects, handlersOf)
+    const begun = expectations?.(accepted)
+    const changes = begun && withOwed(begun, handlersOf)
     const stored = (isNew: boolean): Acceptance => {
       if (!isNew) return 'duplicate'
       for (const { dueAt } of changes?.begins ?? []) this.#upkeep?.expect(dueAt)
@@ -216,7 +216,7 @@ export class SqlInbox implements Inbox {
 }
 
 /** Adds the handlers that each overdue event would owe. */
-export const withOwed = (effects: Expectations, handlersOf: InboxHost['handlersOf']): ExpectationChanges => ({
-  ...effects,
-  begins: effects.begins.map((begin) => ({ ...begin, owed: handlersOf(begin.overdue.event) })),
+export const withOwed = (changes: ExpectationChanges, handlersOf: InboxHost['handlersOf']): OwedExpectationChanges => ({
+  ...changes,
+  begins: changes.begins.map((begin) => ({ ...begin, owed: handlersOf(begin.overdue.event) })),
 })

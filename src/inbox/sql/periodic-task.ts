@@ -1,6 +1,6 @@
 import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
-import { longestWaitMs, type Timer, unref } from '../../internal/timers.ts'
+import { maxWaitMs, type Timer, unref } from '../../internal/timers.ts'
 
 /** Transient failures in a row after which one is logged. */
 const tellingFailures = 3
@@ -74,7 +74,7 @@ export class PeriodicTask {
           this.start(Math.min(nextMs, this.#soonMs))
         })
       },
-      Math.min(delayMs, longestWaitMs),
+      Math.min(delayMs, maxWaitMs),
     )
     unref(this.#timer)
   }

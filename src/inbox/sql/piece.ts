@@ -1,10 +1,10 @@
 import { encoder } from '../../internal/utf8.ts'
 
 /** Bytes of the texts that a statement takes or returns. At 1 MB/s they arrive within the usual 2 s. */
-const mostBytes = 1_000_000
+const maxBytes = 1_000_000
 
 /** Bytes that are tried even if less did not arrive in time: Postgres may have hung. */
-const leastBytes = 16_000
+const minBytes = 16_000
 
 /** Time after which as much as before is tried again (ms). */
 const recoveryMs = 60_000
@@ -14,17 +14,17 @@ const firstSize = 16
 
 /** Limits the bytes of a statement: after one that took too long, to half as many for a minute. */
 export class ByteLimit {
-  #most = mostBytes
+  #most = maxBytes
   #halvedAt = Number.NEGATIVE_INFINITY
 
   get most(): number {
-    if (performance.now() - this.#halvedAt > recoveryMs) this.#most = mostBytes
+    if (performance.now() - this.#halvedAt > recoveryMs) this.#most = maxBytes
     return this.#most
   }
 
   /** A statement of that many bytes took too long. */
   exceeded(bytes: number): void {
-    this.#most = Math.max(leastBytes, Math.min(this.most, bytes) / 2)
+    this.#most = Math.max(minBytes, Math.min(this.most, bytes) / 2)
     this.#halvedAt = performance.now()
   }
 

@@ -11,7 +11,7 @@ import type { EventStore, Settled } from './store.ts'
 
 /** Delays before a failed write is tried again (ms): the first, and the longest for one that is refused. */
 const firstDelayMs = 100
-const longestDelayMs = 10_000
+const maxDelayMs = 10_000
 
 /** Records the ends of attempts, and tries until they are recorded: a lost end repeats the event's handlers. */
 export class SqlSettling implements Settling<SqlJob> {
@@ -90,7 +90,7 @@ export class SqlSettling implements Settling<SqlJob> {
         if (job.hasEnded) break
         const isTransient = this.#store.isTransient(error)
         if (!isTransient) this.#refused(job, error)
-        await sleep(isTransient ? firstDelayMs : Math.min(firstDelayMs * 2 ** failures, longestDelayMs))
+        await sleep(isTransient ? firstDelayMs : Math.min(firstDelayMs * 2 ** failures, maxDelayMs))
         if (job.hasEnded) break
       }
     }

@@ -1,6 +1,6 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { PublishedHandlers } from '../engine/owed-handlers.ts'
-import type { AcceptedEvent, Expectation, Expectations } from '../inbox.ts'
+import type { AcceptedEvent, Expectation, ExpectationChanges } from '../inbox.ts'
 import type { Parsing, Replays } from './dead-letters.ts'
 import type { ClaimedEvent, HeldEvent } from './event.ts'
 import type { EventReading } from './event-reading.ts'
@@ -28,7 +28,7 @@ import type { SqlTables } from './tables.ts'
 //   - At 10 crashes the event becomes a dead letter instead of another attempt.
 
 /** What an event changes of expectations, with the handlers that each overdue event would owe. */
-export interface ExpectationChanges extends Expectations {
+export interface OwedExpectationChanges extends ExpectationChanges {
   readonly begins: readonly (Expectation & { readonly owed: readonly string[] })[]
 }
 
@@ -37,7 +37,7 @@ export interface NewEvent {
   readonly accepted: AcceptedEvent
   /** Names of the handlers it owes. */
   readonly owed: readonly string[]
-  readonly changes: ExpectationChanges | undefined
+  readonly changes: OwedExpectationChanges | undefined
 }
 
 /** What a process asks of a claim. */
@@ -109,8 +109,8 @@ export interface StoreListener {
   lost(error: Error): void
   /** Starts (ms since the epoch) of the attempts that have been running for long, by event id. */
   longRunning(): Readonly<Record<string, number>> | undefined
-  /** True if there is no room for another event beside so many unfinished ones: `mostWaiting` wait, or memory is full. */
-  isFull(unfinished: number, mostWaiting: number): boolean
+  /** True if there is no room for another event beside so many unfinished ones: `maxWaiting` wait, or memory is full. */
+  isFull(unfinished: number, maxWaiting: number): boolean
   /** What this process is doing: the number of running events, the memory of all it holds (bytes, about). */
   load(): { readonly running: number; readonly bytes: number; readonly isPaused: boolean }
 }
@@ -148,9 +148,9 @@ export interface EventStore extends JobStore {
   /** Maximum number of held events that wait. */
   readonly readAhead: number
   /** Maximum number of held events that wait for the limit of a handler. Absent: half of `readAhead`, up to 1,000. */
-  readonly mostParked?: number
+  readonly maxParked?: number
   /** Memory of held events beyond which no more are claimed (bytes, about). Absent if `readAhead` is limit enough. */
-  readonly mostBytes?: number
+  readonly maxBytes?: number
   /** Maximum number of events with an unrecorded end. A crash repeats their handlers. */
   readonly maxUnrecorded: number
   /** True while signals of other processes arrive. */

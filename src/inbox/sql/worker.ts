@@ -3,7 +3,7 @@ import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
-import { later, longestWaitMs, nextTurn, type Timer, unref, within } from '../../internal/timers.ts'
+import { later, maxWaitMs, nextTurn, type Timer, unref, within } from '../../internal/timers.ts'
 import type { JobEnd } from '../engine/job.ts'
 import { logReleased, releaseUnrecorded } from '../engine/jobs.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
@@ -32,7 +32,7 @@ const maxOfMedia = 16
 const retryingPerTurn = 200
 
 /** Maximum number of held events that wait for the limit of a handler, unless the store says less. */
-const maxParked = 1_000
+const parkedLimit = 1_000
 
 /** Delay after a failed claim (ms). */
 const retryMs = 100
@@ -158,7 +158,7 @@ export class SqlWorker {
    * @param tables those of the store while it opens
    */
   async start(listener: Pick<StoreListener, 'heard' | 'lost'>, tables: SqlTables): Promise<void> {
-    const leaseMs = this.#store.shared?.leaseMs ?? longestWaitMs
+    const leaseMs = this.#store.shared?.leaseMs ?? maxWaitMs
     this.#listener = {
       ...listener,
       stored: () => this.wake(),
@@ -166,7 +166,7 @@ export class SqlWorker {
       cutOff: () => this.#isCutOff(),
       longRunning: () => this.jobs.longRunning(leaseMs / 3),
       load: () => ({ running: this.#engine.running, bytes: this.jobs.bytes, isPaused: this.#engine.isPaused }),
-      isFull: (unfinished, mostWaiting) => this.jobs.isFull(unfinished - this.#engine.running, mostWaiting),
+      isFull: (unfinished, maxWaiting) => this.jobs.isFull(unfinished - this.#engine.running, maxWaiting),
     }
     await this.#store.begin(this.#listener)
     if (this.#isStrict && !this.#store.shared) await this.#holdRetrying(tables)
@@ -246,12 +246,12 @@ export class SqlWorker {
   #mayPark(job: SqlJob): boolean {
     const {
       readAhead,
-      mostParked = Math.min(readAhead / 2, maxParked),
-      mostBytes = Number.POSITIVE_INFINITY,
+      maxParked = Math.min(readAhead / 2, parkedLimit),
+      maxBytes = Number.POSITIVE_INFINITY,
     } = this.#store
     // Its slot is free without an end, and the next suspect need not wait for it.
     if (this.#mayHaveMore || job.isSuspect) later(() => this.wake())
-    return this.#engine.parked < mostParked && this.jobs.bytes < mostBytes / 2
+    return this.#engine.parked < maxParked && this.jobs.bytes < maxBytes / 2
   }
 
   /**
@@ -261,8 +261,8 @@ export class SqlWorker {
   #room(): number {
     const { running, parked } = this.#engine
     const waiting = this.jobs.counts().waiting - parked
-    const { claimSize, readAhead, mostBytes = Number.POSITIVE_INFINITY } = this.#store
-    if (this.jobs.bytes >= mostBytes) return 0
+    const { claimSize, readAhead, maxBytes = Number.POSITIVE_INFINITY } = this.#store
+    if (this.jobs.bytes >= maxBytes) return 0
     if (running < this.#concurrency) return waiting < readAhead ? claimSize : 0
     return waiting <= claimSize / 4 ? Math.max(claimSize - waiting - running, 0) : 0
   }
@@ -382,7 +382,7 @@ export class SqlWorker {
         if (this.isQuiet) return this.#wakeIn(pollMs)
         this.wake('timer')
       },
-      Math.min(soonestMs, longestWaitMs),
+      Math.min(soonestMs, maxWaitMs),
     )
     unref(this.#timer)
   }

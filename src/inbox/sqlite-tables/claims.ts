@@ -33,7 +33,7 @@ export interface SqliteClaimsOptions {
   readonly owner: Pick<OwnerRow, 'isRecovering' | 'holdMs' | 'recordRunning' | 'recovered'>
   readonly logger: Logger
   /** Memory of held events beyond which no more are claimed (bytes, about). */
-  readonly mostBytes: number
+  readonly maxBytes: number
 }
 
 /** The claims of the process that has opened the tables. */
@@ -153,7 +153,7 @@ export class SqliteClaims {
   /** Reads the first of some events, as many as there is memory for. */
   #rowsOf(ids: readonly number[], { heldBytes }: Want): EventRow[] {
     const rows: EventRow[] = []
-    for (let bytes = heldBytes; rows.length < ids.length && bytes < this.#options.mostBytes; ) {
+    for (let bytes = heldBytes; rows.length < ids.length && bytes < this.#options.maxBytes; ) {
       const row = this.#sql.get.get(ids[rows.length]) as EventRow
       rows.push(row)
       bytes += row.event.length

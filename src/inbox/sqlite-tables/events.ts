@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
-import type { AcceptedEvent, Expectations } from '../inbox.ts'
+import type { AcceptedEvent, ExpectationChanges } from '../inbox.ts'
 import type { SqliteDatabase } from './database.ts'
-import { SqliteExpectations, type WrittenEffects } from './expectations.ts'
+import { SqliteExpectations, type WrittenChanges } from './expectations.ts'
 import { hashMedia } from './schema.ts'
 import { prepareEvents } from './statements.ts'
 
@@ -13,7 +13,7 @@ export interface WrittenEvent {
   readonly receivedAt: number
   readonly trace: string | null
   /** Absent if it changes no expectations. */
-  readonly effects?: WrittenEffects | undefined
+  readonly changes?: WrittenChanges | undefined
   /** Its id, once it is stored; `undefined` if its key was seen before. */
   id: number | undefined
 }
@@ -48,14 +48,14 @@ export class SqliteEvents {
   }
 
   /** Prepares an event before its transaction. */
-  write({ event, receivedAt, trace }: AcceptedEvent, effects?: Expectations): WrittenEvent {
+  write({ event, receivedAt, trace }: AcceptedEvent, changes?: ExpectationChanges): WrittenEvent {
     return {
       keyHash: this.hashKey(event.key),
       media: hashMedia(event.mediaId),
       event: JSON.stringify(event),
       receivedAt: receivedAt.getTime(),
       trace: trace === undefined ? null : JSON.stringify(trace),
-      effects: effects && this.expectations.write(event.mediaId, effects),
+      changes: changes && this.expectations.write(event.mediaId, changes),
       id: undefined,
     }
   }
@@ -66,7 +66,7 @@ export class SqliteEvents {
     if (Number(changes) === 0) return undefined
     const id = Number(lastInsertRowid)
     this.#sql.insert.run(id, written.event, written.receivedAt, written.trace)
-    if (written.effects !== undefined) this.expectations.take(written.effects)
+    if (written.changes !== undefined) this.expectations.take(written.changes)
     return id
   }
 

@@ -1,10 +1,10 @@
-import type { Expectations } from '../inbox.ts'
+import type { ExpectationChanges } from '../inbox.ts'
 import type { SqliteDatabase } from './database.ts'
 import { hashMedia } from './schema.ts'
 import { prepareExpectations } from './statements.ts'
 
 /** The effects of an event on expectations, in the form in which the tables store them. */
-export interface WrittenEffects {
+export interface WrittenChanges {
   readonly at: number
   /** The hash of the rule and the media item of each end. */
   readonly ends: readonly string[]
@@ -48,7 +48,7 @@ export class SqliteExpectations {
   }
 
   /** Prepares the effects of an event before its transaction. */
-  write(mediaId: string, { at, begins, ends }: Expectations): WrittenEffects {
+  write(mediaId: string, { at, begins, ends }: ExpectationChanges): WrittenChanges {
     // JSON, since a rule can have any name, and lone surrogates would all become one character.
     const watchOf = (rule: string) => this.#hashText(JSON.stringify([rule, mediaId]))
     return {
@@ -67,7 +67,7 @@ export class SqliteExpectations {
   }
 
   /** Takes the effects of an event that has been stored. */
-  take({ at, begins, ends }: WrittenEffects): void {
+  take({ at, begins, ends }: WrittenChanges): void {
     for (const watch of ends) {
       this.#sql.end.run(watch, at)
       this.#sql.remember.run(watch, at, Date.now())

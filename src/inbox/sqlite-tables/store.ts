@@ -34,7 +34,7 @@ export interface SqliteStoreOptions {
   /** Maximum number of held events that wait. */
   readonly readAhead: number
   /** Memory of held events beyond which no more are claimed (bytes, about). */
-  readonly mostBytes: number
+  readonly maxBytes: number
   /** True to count the unfinished events in one turn, so that the first event is accepted in its own. */
   readonly countsAtOnce?: boolean
 }
@@ -64,7 +64,7 @@ export class SqliteStore implements EventStore {
   readonly isQuiet = false
   readonly hasExpired = false
   readonly pollMs: number = 60_000
-  readonly mostBytes: number
+  readonly maxBytes: number
   readonly isTransient = isBusy
   protected readonly options: SqliteStoreOptions
   protected listener: StoreListener | undefined
@@ -77,10 +77,10 @@ export class SqliteStore implements EventStore {
   #isClosed = false
 
   constructor(options: SqliteStoreOptions) {
-    const { storage, commits, owner, limits, host, readAhead, mostBytes, countsAtOnce = false } = options
+    const { storage, commits, owner, limits, host, readAhead, maxBytes, countsAtOnce = false } = options
     this.options = options
     this.readAhead = readAhead
-    this.mostBytes = mostBytes
+    this.maxBytes = maxBytes
     this.tables = tablesOver(storage.sql, {
       hashKey: storage.events.hashKey,
       checkOpen: () => this.#checkOpen(),
@@ -93,13 +93,13 @@ export class SqliteStore implements EventStore {
       ...(process !== undefined && { process }),
       counts: (jobs) => this.#counts(jobs),
     }
-    this.#claims = new SqliteClaims({ tables: storage, commits, owner, logger: host.logger, mostBytes })
+    this.#claims = new SqliteClaims({ tables: storage, commits, owner, logger: host.logger, maxBytes })
     this.#cleanUp = new SqliteCleanUp(storage.database, limits.ttlMs)
     this.#sql = prepareClaims(storage.database)
     this.replays = {
       putBack,
       // So that a replay in another process takes its turns beside this one's.
-      largestCommit: 1,
+      maxCommit: 1,
       check: () => {
         if (this.#isFull()) throw new WebhookError('overloaded', 'too many events are waiting')
       },
@@ -186,7 +186,7 @@ export class SqliteStore implements EventStore {
     if (id === undefined) return false
     this.#unfinished.stored(id)
     const isOurs = this.options.commits.isOwner()
-    const hasRoom = (this.listener?.load().bytes ?? 0) < this.mostBytes
+    const hasRoom = (this.listener?.load().bytes ?? 0) < this.maxBytes
     if (isOurs && hasRoom && this.#claims.handOver(id))
       this.listener?.handOver({ id, releases: 0, accepted, attempts: 0, completed: [], crashes: 0, size: event.length })
     else {

@@ -9,7 +9,7 @@ import type { OwnedFile } from './file.ts'
 const patienceMs = 1_800
 
 /** The pause before the lock is tried again, in ms. */
-const pauseMs = 3
+const delayMs = 3
 
 /** Maximum time for which a write that can wait waits for the next commit, in ms. */
 const lateMs = 20
@@ -89,14 +89,14 @@ export class GroupCommit implements Commits {
     if (!this.#isScheduled) this.#lateTimer ??= setTimeout(() => this.#flush(), lateMs)
   }
 
-  #schedule(pauseMs?: number): void {
+  #schedule(delayMs?: number): void {
     if (this.#isScheduled) return
     const flush = () => {
       this.#isScheduled = false
       this.#flush()
     }
-    if (pauseMs === undefined) setImmediate(flush)
-    else setTimeout(flush, pauseMs)
+    if (delayMs === undefined) setImmediate(flush)
+    else setTimeout(flush, delayMs)
     this.#isScheduled = true
   }
 
@@ -152,7 +152,7 @@ export class GroupCommit implements Commits {
       else write.failed(isSnapshotLock(error) ? this.#leftOpen(error) : error)
     }
     this.#writes = [...this.#writes, ...patient]
-    if (patient.length > 0) this.#schedule(pauseMs)
+    if (patient.length > 0) this.#schedule(delayMs)
   }
 
   /** No lock of another process: a query of this connection still reads what the file was before another one wrote. */
@@ -190,7 +190,7 @@ export class GroupCommit implements Commits {
   async settle(): Promise<void> {
     this.#isClosing = true
     if (this.#writes.length > 0) this.#schedule()
-    while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+    while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
   }
 
   /** Commits the writes that have been added, and rejects later ones. */

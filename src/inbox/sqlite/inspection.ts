@@ -14,7 +14,7 @@ import { openFile } from './file.ts'
  * Maximum number of dead letters that are replayed in one commit. The deliveries to the process that has the inbox open
  * wait for it.
  */
-const largestCommit = 100
+const maxCommit = 100
 
 /** The file of a `sqliteInbox`, opened to inspect it. */
 export interface InboxFile extends InspectedInbox {
@@ -60,7 +60,7 @@ export function openInboxFile(path: string): InboxFile {
     if (!isClosed) file.close()
     isClosed = true
   }
-  const inbox = inspectedInbox(tables, { replays: { putBack, largestCommit }, reading, close })
+  const inbox = inspectedInbox(tables, { replays: { putBack, maxCommit }, reading, close })
   return {
     ...inbox,
     // These tables answer at once.

@@ -47,7 +47,7 @@ export class FileStore extends SqliteStore {
       process: processName,
       // All of them, so that the events of one media item keep no others waiting.
       readAhead: Number.POSITIVE_INFINITY,
-      mostBytes: Number.POSITIVE_INFINITY,
+      maxBytes: Number.POSITIVE_INFINITY,
     })
     this.#host = host
     this.#file = file

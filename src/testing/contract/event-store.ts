@@ -4,12 +4,12 @@ import type { ClaimedEvent } from '../../inbox/sql/event.ts'
 import { SqlEvents } from '../../inbox/sql/events.ts'
 import { readExpected } from '../../inbox/sql/expected.ts'
 import { SqlJob } from '../../inbox/sql/job.ts'
-import type { EventStore, ExpectationChanges, Settled, Want } from '../../inbox/sql/store.ts'
+import type { EventStore, OwedExpectationChanges, Settled, Want } from '../../inbox/sql/store.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import { eventOf } from './handling.ts'
 import { codeOf, type TransactionSubject } from './inbox-check.ts'
-import { type Expectation, type Runner, skip } from './runner.ts'
+import { type Assertion, type Runner, skip } from './runner.ts'
 
 /** A database under test, at first without tables. */
 export interface EventStoreSubject {
@@ -68,7 +68,7 @@ class Process {
     })
   }
 
-  async accept(key: string, mediaId = `media of ${key}`, changes?: ExpectationChanges): Promise<boolean> {
+  async accept(key: string, mediaId = `media of ${key}`, changes?: OwedExpectationChanges): Promise<boolean> {
     return this.store.accept({ accepted: eventOf(key, mediaId), owed: ['a'], changes })
   }
 
@@ -128,7 +128,7 @@ interface StoreCheck {
   next(order?: EventOrder): Promise<Process>
   /** Ends a process without a word, and begins the next one, which takes over. */
   crash(process: Process, order?: EventOrder): Promise<Process>
-  expect(value: unknown): Expectation
+  expect(value: unknown): Assertion
 }
 
 /**
@@ -262,7 +262,7 @@ function acceptingChecks(check: Declare): void {
 
   check('turns what is overdue into an event, and what has ended into none', async ({ next, expect }) => {
     const process = await next()
-    const changes = (key: string, ends: readonly string[] = []): ExpectationChanges => {
+    const changes = (key: string, ends: readonly string[] = []): OwedExpectationChanges => {
       const overdue = { ...eventOf(`overdue ${key}`, 'media'), trace: undefined }
       const begins = ends.length > 0 ? [] : [{ rule: key, dueAt: new Date(Date.now() - 1), overdue, owed: ['a'] }]
       return { at: new Date(), begins, ends }

@@ -6,7 +6,7 @@ import type {
   Attempt,
   AttemptResult,
   EventOrder,
-  Expectations,
+  ExpectationChanges,
   Handle,
   HandlerName,
   Inbox,
@@ -47,7 +47,7 @@ export function openInbox(
 ): {
   readonly inbox: Inbox
   readonly calls: Calls
-  readonly effects: Map<string, Expectations>
+  readonly changes: Map<string, ExpectationChanges>
   readonly observers: readonly ActivityObserver[]
 } {
   const started: Call[] = []
@@ -75,12 +75,12 @@ export function openInbox(
     throw new WebhookError('malformed', 'the delivery still cannot be parsed')
   }
   const observers: ActivityObserver[] = []
-  const effects = new Map<string, Expectations>()
+  const changes = new Map<string, ExpectationChanges>()
   const inbox = definition.open({
     handle,
     handlersOf: () => ['a', 'b'],
     handlers: () => handlers,
-    expectations: ({ event }) => effects.get(event.key),
+    expectations: ({ event }) => changes.get(event.key),
     parse,
     logger,
     order,
@@ -113,7 +113,7 @@ export function openInbox(
       for (const call of open) call.finish()
     },
   }
-  return { inbox, calls, effects, observers }
+  return { inbox, calls, changes, observers }
 }
 
 /** Makes an event to accept. Without `mediaId`, it has a media item of its own. */

@@ -1,8 +1,8 @@
 import { WebhookError } from '../../errors.ts'
-import type { ActivityObserver, Expectations, Inbox, InboxDefinition } from '../../inbox/inbox.ts'
+import type { ActivityObserver, ExpectationChanges, Inbox, InboxDefinition } from '../../inbox/inbox.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { Calls } from './handling.ts'
-import type { Expectation } from './runner.ts'
+import type { Assertion } from './runner.ts'
 
 /** The use of the database of an inbox with transactions. */
 export interface TransactionSubject {
@@ -66,10 +66,10 @@ export interface InboxCheck {
   readonly transactions: TransactionSubject | undefined
   readonly calls: Calls
   /** The effects of events on expectations, by event key, for the host of the inbox. */
-  readonly effects: Map<string, Expectations>
+  readonly changes: Map<string, ExpectationChanges>
   /** The observers that the inbox has given to the receiver. */
   readonly observers: readonly ActivityObserver[]
-  expect(value: unknown): Expectation
+  expect(value: unknown): Assertion
 }
 
 /** Declares a test of the suite. It is skipped for an inbox without the feature that it needs. */

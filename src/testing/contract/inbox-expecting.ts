@@ -1,4 +1,4 @@
-import type { Expectations } from '../../inbox/inbox.ts'
+import type { ExpectationChanges } from '../../inbox/inbox.ts'
 import { eventOf, until } from './handling.ts'
 import type { Check, InboxCheck } from './inbox-check.ts'
 
@@ -21,20 +21,20 @@ interface Begin {
 }
 
 /** Accepts an event that begins an expectation. */
-async function begin({ inbox, calls, effects }: InboxCheck, key: string, options: Begin = {}) {
+async function begin({ inbox, calls, changes }: InboxCheck, key: string, options: Begin = {}) {
   const { rule = 'rule', at = 0, dueInMs = laterMs, mediaId = media } = options
   const dueAt = new Date(Date.now() + dueInMs)
   const overdue = { ...eventOf(overdueKey(key, rule), mediaId), receivedAt: dueAt }
-  effects.set(key, { at: new Date(noon + at), begins: [{ rule, dueAt, overdue }], ends: [] })
+  changes.set(key, { at: new Date(noon + at), begins: [{ rule, dueAt, overdue }], ends: [] })
   const acceptance = await inbox.accept(eventOf(key, mediaId))
   if (acceptance === 'accepted') (await calls.next()).finish()
   return { overdue, dueAt }
 }
 
 /** Accepts an event that ends expectations. */
-async function end({ inbox, calls, effects }: InboxCheck, key: string, at: number, ...ends: string[]): Promise<void> {
-  const effect: Expectations = { at: new Date(noon + at), begins: [], ends }
-  effects.set(key, effect)
+async function end({ inbox, calls, changes }: InboxCheck, key: string, at: number, ...ends: string[]): Promise<void> {
+  const effect: ExpectationChanges = { at: new Date(noon + at), begins: [], ends }
+  changes.set(key, effect)
   await inbox.accept(eventOf(key, media))
   const call = await calls.next()
   call.finish()

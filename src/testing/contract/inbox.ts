@@ -55,7 +55,7 @@ export function inboxContract(
     if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
       const { inbox: definition, transactions, close } = await factory()
-      const { inbox, calls, effects, observers } = openInbox(
+      const { inbox, calls, changes, observers } = openInbox(
         definition,
         undefined,
         needs === 'strict' ? 'strict' : 'loose',
@@ -73,7 +73,7 @@ export function inboxContract(
           throw new Error('give the suite `{ strict: true }` for an inbox that can keep a strict order')
         if ((definition.limits === true) !== limits)
           throw new Error('give the suite `{ limits: true }` for an inbox whose attempts can wait for a limit')
-        await run({ inbox, definition, ordered, transactions, calls, effects, observers, expect })
+        await run({ inbox, definition, ordered, transactions, calls, changes, observers, expect })
       } finally {
         calls.finishAll()
         await inbox.close({ timeoutMs: 100 })

@@ -1,5 +1,5 @@
 /** The assertions that the contract suites use. The `expect` of Vitest, Jest and bun:test provides them. */
-export interface Expectation {
+export interface Assertion {
   toBe(expected: unknown): void
   toEqual(expected: unknown): void
 }
@@ -11,7 +11,7 @@ export interface Runner {
   /** Registers a test. `skip` registers one that does not apply; a runner without it leaves those out. */
   readonly test: Register & { readonly skip?: Register }
   /** Begins an assertion. */
-  expect(value: unknown): Expectation
+  expect(value: unknown): Assertion
 }
 
 /** Reports a test as skipped, with the reason in its name. */

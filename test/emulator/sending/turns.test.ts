@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Turns } from '../../../src/emulator/sending/turns.ts'
+import { SendingTurns } from '../../../src/emulator/sending/turns.ts'
 import { computingTime } from '../../support/own-time.ts'
 
 const { signal } = new AbortController()
@@ -8,7 +8,7 @@ const { signal } = new AbortController()
 const settled = () => new Promise(setImmediate)
 
 /** Asks for turns, and records in order who got one and how to end it. */
-function takers(turns: Turns) {
+function takers(turns: SendingTurns) {
   const started: { readonly lane: string; readonly number: number; readonly end: () => void }[] = []
   let asked = 0
   return {
@@ -25,7 +25,7 @@ describe('turns', () => {
     const asks = fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 60 })
     await fc.assert(
       fc.asyncProperty(asks, fc.integer({ min: 1, max: 9 }), fc.infiniteStream(fc.nat()), async (lanes, max, picks) => {
-        const { started, ask } = takers(new Turns(max))
+        const { started, ask } = takers(new SendingTurns(max))
         for (const lane of lanes) ask(lane)
         await settled()
         const running = new Set(started)
@@ -49,7 +49,7 @@ describe('turns', () => {
   })
 
   test('are left for other lanes by a lane that never ends its own', async () => {
-    const { started, ask } = takers(new Turns(64))
+    const { started, ask } = takers(new SendingTurns(64))
     for (let i = 0; i < 100; i++) ask('slow')
     await settled()
     expect(started).toHaveLength(32)
@@ -59,7 +59,7 @@ describe('turns', () => {
   })
 
   test('are shared evenly in time', async () => {
-    const { started, ask } = takers(new Turns(12))
+    const { started, ask } = takers(new SendingTurns(12))
     for (const lane of ['a', 'b', 'c']) for (let i = 0; i < 100; i++) ask(lane)
     await settled()
     for (let i = 0; i < 100; i++) {
@@ -74,7 +74,7 @@ describe('turns', () => {
   async function timeToFind(lanes: number): Promise<number> {
     const times: number[] = []
     for (let round = 0; round < 3; round++) {
-      const { started, ask } = takers(new Turns(64))
+      const { started, ask } = takers(new SendingTurns(64))
       const computed = computingTime()
       for (let i = 0; i < lanes; i++) ask(`lane ${i}`)
       await settled()
@@ -91,7 +91,7 @@ describe('turns', () => {
   })
 
   test('are passed on by an aborted caller', async () => {
-    const turns = new Turns(1)
+    const turns = new SendingTurns(1)
     const stop = new AbortController()
     const end = await turns.take('a', signal)
     const given = expect(turns.take('a', stop.signal)).rejects.toThrow('aborted')

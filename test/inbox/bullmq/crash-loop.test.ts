@@ -35,7 +35,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(deadLetters[0]?.failures).toEqual([{ handler: 'none', message: 'its handling was cut off 11 times' }])
     expect(crashes).toBe(11)
     const redis = new Redis(server.port)
-    expect(Object.keys(await redis.hgetall('effects')).sort()).toEqual(harmless)
+    expect(Object.keys(await redis.hgetall('changes')).sort()).toEqual(harmless)
     redis.disconnect()
     await inbox.close()
   })

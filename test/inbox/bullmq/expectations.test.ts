@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { addEvent } from '../../../src/inbox/bullmq/expectations.ts'
 import { EventQueue } from '../../../src/inbox/bullmq/queue.ts'
 import { type BullmqInboxOptions, bullmqInbox, openInboxQueue } from '../../../src/inbox/bullmq.ts'
-import type { Expectations } from '../../../src/inbox/inbox.ts'
+import type { ExpectationChanges } from '../../../src/inbox/inbox.ts'
 import { createReceiver, type Overdue, unverified } from '../../../src/index.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { eventOf, openInbox, until } from '../../support/inbox.ts'
@@ -28,7 +28,7 @@ function beginning(key: string, { dueInMs = soonMs, at = 0, mediaId = media } = 
   return { at: new Date(noon + at), begins: [{ rule: 'rule', dueAt, overdue }], ends: [] }
 }
 
-const ending = (at = 0): Expectations => ({ at: new Date(noon + at), begins: [], ends: ['rule'] })
+const ending = (at = 0): ExpectationChanges => ({ at: new Date(noon + at), begins: [], ends: ['rule'] })
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   const redis = redisTests()
@@ -43,8 +43,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
         await opened.inbox.close({ timeoutMs: 1_000 })
       }
       onTestFinished(close)
-      const accept = (key: string, effects: Expectations, mediaId = media) => {
-        opened.effects.set(key, effects)
+      const accept = (key: string, changes: ExpectationChanges, mediaId = media) => {
+        opened.changes.set(key, changes)
         return opened.inbox.accept(eventOf(key, mediaId))
       }
       return { ...opened, accept, close }
@@ -52,14 +52,14 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     /** Opens an inbox that accepts events and handles none. */
     const openFront = (options: Partial<BullmqInboxOptions> = {}) => open({ ...options, handles: false })
     /** Stores an event as a process that crashes before it applies the effects. */
-    const storeOnly = async (key: string, effects: Expectations) => {
+    const storeOnly = async (key: string, changes: ExpectationChanges) => {
       const jobs = new EventQueue(queue, connection, 2_000)
       const run = jobs.own.run.bind(jobs.own)
       vi.spyOn(jobs.own, 'run').mockImplementation(async (script, ...of) => {
-        if (script === 'applyEffects') throw new Error('crashed')
+        if (script === 'applyChanges') throw new Error('crashed')
         return run(script, ...of) as never
       })
-      const receiver = { handlersOf: () => ['a', 'b'], expectations: () => effects }
+      const receiver = { handlersOf: () => ['a', 'b'], expectations: () => changes }
       await expect(addEvent(jobs, receiver, eventOf(key, media), 60_000)).rejects.toThrow()
       await jobs.close()
     }
@@ -70,8 +70,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   test('hands over what became overdue while no process handled events', async () => {
     const { open, openFront, keys } = inQueue()
     const front = openFront()
-    const effects = beginning('one')
-    await front.accept('one', effects)
+    const changes = beginning('one')
+    await front.accept('one', changes)
     await pause(soonMs)
     expect(await front.inbox.stats()).toMatchObject({ waiting: 1, expected: 1 })
     const { calls, inbox, close } = open()
@@ -79,8 +79,8 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const both = [await calls.next(), await calls.next()]
     const call = both.find(({ event }) => event.key === 'late one')
     both.find(({ event }) => event.key === 'one')?.finish()
-    expect(call?.event).toEqual(effects.begins[0]?.overdue.event)
-    expect(call?.receivedAt).toEqual(effects.begins[0]?.dueAt)
+    expect(call?.event).toEqual(changes.begins[0]?.overdue.event)
+    expect(call?.receivedAt).toEqual(changes.begins[0]?.dueAt)
     expect(await inbox.events?.get('late one')).toMatchObject({ key: 'late one', state: 'running' })
     await close()
     expect(await keys('expected')).toEqual([])
@@ -153,7 +153,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(seen.sort()).toEqual(names.map((name) => `late ${name}`).sort())
   })
 
-  describe('after a crash between an event and its effects', () => {
+  describe('after a crash between an event and its changes', () => {
     test('begins the expectation before the first handler of the event runs', async () => {
       const { open, storeOnly } = inQueue()
       await storeOnly('one', beginning('one'))

@@ -24,7 +24,7 @@ const receiver = createReceiver({
   retry: { attempts: 5, baseMs: 20 },
   logger: silent,
 })
-const effects = new Redis(redis)
+const changes = new Redis(redis)
 const random = seeded(testSeed())
 
 if (handling === 'held') {
@@ -42,7 +42,7 @@ if (handling === 'held') {
   receiver.onAny(async (_event, { key }) => {
     await sleep(handling !== 'crashing' ? random() * 20 : key.startsWith('culprit') ? 300 : 1_000)
     if (key.startsWith('culprit')) process.kill(process.pid, 'SIGKILL')
-    await effects.hincrby('effects', key, 1)
+    await changes.hincrby('changes', key, 1)
   })
 }
 

@@ -13,7 +13,7 @@ export interface ReceiverTask {
    * immediately, and one that waits for a message. `none`: handles nothing. `crashing`: kills itself 0.3 s after it
    * started to handle an event whose key begins with `culprit`, and counts the runs of others that have lasted 1 s.
    */
-  readonly handling: 'effects' | 'held' | 'none' | 'crashing'
+  readonly handling: 'changes' | 'held' | 'none' | 'crashing'
   readonly leaseMs: number
 }
 

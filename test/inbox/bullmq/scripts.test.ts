@@ -74,7 +74,7 @@ describe.skipIf(!findRedis())('a step in Redis', () => {
     }
     const apply = (event: string, { at = 1, ends = [], begins = {}, data = 'data' }: Change) => {
       const begun = Object.entries(begins).flatMap(([id, due]) => [id, due, data])
-      return own.run('applyEffects', event, hourMs, hourMs, at, ends.length, ...ends, ...begun)
+      return own.run('applyChanges', event, hourMs, hourMs, at, ends.length, ...ends, ...begun)
     }
     const take = (count = 10) => own.run<[string | null, [string, string][]]>('takeOverdue', count, hourMs)
     const open = () => members('expected')

@@ -1,7 +1,7 @@
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import { defineInbox } from '../../../src/inbox/define-inbox.ts'
 import { ObjectInbox } from '../../../src/inbox/durable-object/inbox.ts'
-import type { Expectations, Inbox } from '../../../src/inbox/inbox.ts'
+import type { ExpectationChanges, Inbox } from '../../../src/inbox/inbox.ts'
 import type { ObjectStorage } from '../../../src/storage/durable-objects.ts'
 import { type Calls, eventOf, openInbox, until } from '../../support/inbox.ts'
 import { recordingLogger } from '../../support/recording-logger.ts'
@@ -14,14 +14,14 @@ const hourMs = 3_600_000
 interface Opened {
   readonly inbox: Inbox
   readonly calls: Calls
-  readonly effects: Map<string, Expectations>
+  readonly changes: Map<string, ExpectationChanges>
 }
 
 /** Accepts an event that begins an expectation, and handles it. */
-async function begin({ inbox, calls, effects }: Opened, key: string, mediaId: string, dueAt: Date) {
+async function begin({ inbox, calls, changes }: Opened, key: string, mediaId: string, dueAt: Date) {
   const overdue = { ...eventOf(`overdue:rule:${key}`, mediaId), receivedAt: dueAt }
   const at = new Date(0)
-  effects.set(key, { at, begins: [{ rule: 'rule', dueAt, overdue }], ends: [] })
+  changes.set(key, { at, begins: [{ rule: 'rule', dueAt, overdue }], ends: [] })
   expect(await inbox.accept(eventOf(key, mediaId))).toBe('accepted')
   ;(await calls.next()).finish()
   await until(async () => (await inbox.events?.get(key))?.state === 'handled')

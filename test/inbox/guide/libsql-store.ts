@@ -62,7 +62,7 @@ export class LibsqlStore implements EventStore {
     isRetrying: 'due_at > $now',
     makeDue: 'due_at = $now',
   }
-  readonly replays: Replays = { putBack, largestCommit: 100 }
+  readonly replays: Replays = { putBack, maxCommit: 100 }
   readonly replace: Parsing['replace']
   readonly tables: SqlTables
   readonly #host: InboxHost

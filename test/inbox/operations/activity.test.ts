@@ -6,7 +6,7 @@ import {
   toActivity,
 } from '../../../src/inbox/operations/activity.ts'
 
-const pauseMs = 5_000
+const delayMs = 5_000
 
 /** Makes the activity of a process. Its storage notes the number of accepted deliveries in each write, and then answers. */
 function recorded(answer: () => Promise<unknown>) {
@@ -32,9 +32,9 @@ test('what could not be written is written the next time, and each failure is re
     if (answers.shift() === false) throw 'unavailable'
   })
   accept()
-  await vi.advanceTimersByTimeAsync(3 * pauseMs)
+  await vi.advanceTimersByTimeAsync(3 * delayMs)
   accept()
-  await vi.advanceTimersByTimeAsync(3 * pauseMs)
+  await vi.advanceTimersByTimeAsync(3 * delayMs)
   expect({ written, failures }).toEqual({ written: [1, 1, 1, 2, 2], failures: Array(3).fill('unavailable') })
 })
 
@@ -42,9 +42,9 @@ test('while a write hangs none is started, and the rest is written after it', as
   let end = () => {}
   const { activity, accept, written } = recorded(() => new Promise<void>((resolve) => (end = resolve)))
   accept()
-  await vi.advanceTimersByTimeAsync(pauseMs)
+  await vi.advanceTimersByTimeAsync(delayMs)
   accept()
-  await vi.advanceTimersByTimeAsync(3 * pauseMs)
+  await vi.advanceTimersByTimeAsync(3 * delayMs)
   const finished = activity.finish()
   await vi.advanceTimersByTimeAsync(0)
   expect(written).toEqual([1])
@@ -54,7 +54,7 @@ test('while a write hangs none is started, and the rest is written after it', as
   end()
   await finished
   accept()
-  await vi.advanceTimersByTimeAsync(3 * pauseMs)
+  await vi.advanceTimersByTimeAsync(3 * delayMs)
   expect(written).toEqual([1, 2])
 })
 

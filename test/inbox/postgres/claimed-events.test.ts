@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Claims } from '../../../src/inbox/postgres/claim/claims.ts'
+import { PostgresClaims } from '../../../src/inbox/postgres/claim/claims.ts'
 import { hashMedia } from '../../../src/inbox/postgres/keys.ts'
-import { Lease } from '../../../src/inbox/postgres/lease.ts'
+import { PostgresLease } from '../../../src/inbox/postgres/lease.ts'
 import type { Want } from '../../../src/inbox/sql/store.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { postgresTests } from './postgres-tests.ts'
@@ -48,10 +48,10 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
   async function process({ suspects = 2, handlers = ['handler'], ...types }: ProcessOptions = {}) {
     const database = postgres.database()
     const names = handlers.map((name) => ({ name, ...types }))
-    const lease = new Lease(database, hourMs, suspects, () => names)
+    const lease = new PostgresLease(database, hourMs, suspects, () => names)
     await lease.register({ longRunning: () => undefined, cutOff() {} })
     onTestFinished(() => lease.release().catch(() => {}))
-    const claims = new Claims(database, lease, 16, hourMs)
+    const claims = new PostgresClaims(database, lease, 16, hourMs)
     const held = new Map<string, number>()
     const claim = async (request: Partial<Want> = {}): Promise<readonly string[]> => {
       const { events } = await claims.next(() => ({
@@ -72,7 +72,7 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
     postgres.query('DELETE FROM $schema.event WHERE id = ANY ($1)', [ids])
 
   /** Makes leases run out, as the crash of their processes does. */
-  const expire = (...leases: readonly Lease[]) =>
+  const expire = (...leases: readonly PostgresLease[]) =>
     postgres.query("UPDATE $schema.owner SET expires_at = now() - interval '1 s' WHERE id = ANY ($1)", [
       leases.map(({ id }) => id),
     ])
@@ -289,13 +289,13 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
   })
 
   test.each([
-    ['closes', (lease: Lease) => lease.release()],
-    ['gives up its claims', (lease: Lease) => lease.releaseOthers([])],
+    ['closes', (lease: PostgresLease) => lease.release()],
+    ['gives up its claims', (lease: PostgresLease) => lease.releaseOthers([])],
   ])('find the events of a process that %s, before the later ones of the media item', async (_, giveUp) => {
     const old = await store({ media: 1 }, { media: 2 })
     const [one, other] = [await process(), await process()]
     await one.claim()
-    // Claims need not read older events any more.
+    // PostgresClaims need not read older events any more.
     await postgres.query("SELECT setval('$schema.event_id', 20000)")
     const [passed] = await store({ media: 3 })
     expect(await other.claim()).toEqual([passed])

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { AcceptedEvent, Expectation, Expectations } from '../../../src/inbox/inbox.ts'
+import type { AcceptedEvent, Expectation, ExpectationChanges } from '../../../src/inbox/inbox.ts'
 import { Overdue } from '../../../src/inbox/postgres/expectations.ts'
 import { openInboxDatabase, type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
 import type { MediaEvent, Overdue as Reported } from '../../../src/index.ts'
@@ -25,14 +25,14 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
   /** Opens an inbox on the tables of the test, which is closed with it. */
   async function open(options: Partial<PostgresInboxOptions> = {}) {
     const { pool, schema } = postgres
-    const { inbox, calls, effects } = openInbox(postgresInbox({ pool, schema, ...options }))
+    const { inbox, calls, changes } = openInbox(postgresInbox({ pool, schema, ...options }))
     onTestFinished(async () => {
       calls.finishAll()
       await inbox.close({ timeoutMs: 1_000 })
     })
     await inbox.ready?.()
-    const accepts = (accepted: AcceptedEvent, effect: Expectations) => {
-      effects.set(accepted.event.key, effect)
+    const accepts = (accepted: AcceptedEvent, effect: ExpectationChanges) => {
+      changes.set(accepted.event.key, effect)
       return inbox.accept(accepted)
     }
     return {
@@ -331,7 +331,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     const front = await open(accepting)
     await front.begin('one')
     const parsed = [eventOf('end', 'm'), eventOf('two', 'm')].map(({ event }) => event)
-    const effects = new Map<string, Expectations>([
+    const changes = new Map<string, ExpectationChanges>([
       ['end', { at: new Date(0), begins: [], ends: ['rule'] }],
       ['two', { at: new Date(1), begins: [expectationOf('two')], ends: [] }],
     ])
@@ -340,7 +340,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
       handlersOf: () => [],
       handlers: () => [],
       parse: () => parsed.shift() as MediaEvent,
-      expectations: ({ event }) => effects.get(event.key),
+      expectations: ({ event }) => changes.get(event.key),
       logger: silent,
       observe() {},
     })

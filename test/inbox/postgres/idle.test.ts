@@ -108,10 +108,10 @@ describe.skipIf(!findPostgres())('an idle inbox', { timeout: 180_000 }, () => {
 
   test('hands over an expectation of a process that ended before it told the others', async () => {
     const { nextKey } = await openQuiet()
-    const { inbox, effects } = await openUnheard()
+    const { inbox, changes } = await openUnheard()
     const dueAt = new Date(Date.now() + 500)
     const begins = [{ rule: 'rule', dueAt, overdue: { ...eventOf('overdue'), receivedAt: dueAt } }]
-    effects.set('one', { at: new Date(0), begins, ends: [] })
+    changes.set('one', { at: new Date(0), begins, ends: [] })
     await inbox.accept(eventOf('one'))
     expect(await nextKey()).toBe('one')
     expect(await nextKey()).toBe('overdue')

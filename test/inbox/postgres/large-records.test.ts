@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Database } from '../../../src/inbox/postgres/database.ts'
-import { Records } from '../../../src/inbox/postgres/records.ts'
+import { PostgresRecords } from '../../../src/inbox/postgres/records.ts'
 import { readExpected } from '../../../src/inbox/sql/expected.ts'
 import type { SqlJob } from '../../../src/inbox/sql/job.ts'
 import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
@@ -17,7 +17,7 @@ test('the records of large failures are written although only half a megabyte ar
     return (JSON.parse(rows) as [id: string][]).map(([id]) => ({ id }))
   }
   const database = { schema: 's', channel: 's', query, measure: (_: string, run: () => unknown) => run() }
-  const records = new Records(database as unknown as Database, () => [], 1)
+  const records = new PostgresRecords(database as unknown as Database, () => [], 1)
   const letter = 'x'.repeat(60_000)
   const jobs = Array.from({ length: 50 }, (_, id) => ({ id: `${id}`, releases: 0, key: `key ${id}` }))
   const settle = async (job: object): Promise<void> => {

@@ -16,7 +16,7 @@ interface Stored {
 }
 
 /** Claims of a process that finds these events, whose ids begin with 1. What it holds is what it has claimed. */
-async function claiming(stored: readonly Stored[] = [], { isRecovering = false, holdMs = 0, mostBytes = 1e9 } = {}) {
+async function claiming(stored: readonly Stored[] = [], { isRecovering = false, holdMs = 0, maxBytes = 1e9 } = {}) {
   const database = openDatabase(await freshPath())
   onTestFinished(() => void database.close())
   makeTables(database)
@@ -50,7 +50,7 @@ async function claiming(stored: readonly Stored[] = [], { isRecovering = false, 
       recovered: () => void recorded.push('recovered'),
     },
     logger: { ...silent, error: (_, message) => void errors.push(message) },
-    mostBytes,
+    maxBytes,
   })
   const held = new Map<number, ClaimedEvent>()
   /** Claims as the worker does: one suspect at a time. */
@@ -135,7 +135,7 @@ describe('claims', () => {
   })
 
   test('read as many events as there is memory for, and nothing is handed over before what waits', async () => {
-    const { claims, claim, store } = await claiming([{}, {}], { mostBytes: 100 })
+    const { claims, claim, store } = await claiming([{}, {}], { maxBytes: 100 })
     expect(await claim({ heldBytes: 100 })).toMatchObject({ ids: [], hasMore: true })
     expect(claims.handOver(store())).toBe(false)
     // Each event is longer than that.
@@ -146,7 +146,7 @@ describe('claims', () => {
   })
 
   test('that start over read as many events as there is memory for, and leave none out', async () => {
-    const { claims, claim, held } = await claiming([{}, {}, {}], { mostBytes: 100 })
+    const { claims, claim, held } = await claiming([{}, {}, {}], { maxBytes: 100 })
     for (const id of [1, 2, 3]) expect((await claim()).ids).toEqual([id])
     // The answer to the claim of these was lost.
     for (const id of [1, 2]) held.delete(id)

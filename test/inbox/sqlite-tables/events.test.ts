@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { Expectations } from '../../../src/inbox/inbox.ts'
+import type { ExpectationChanges } from '../../../src/inbox/inbox.ts'
 import { retryStep } from '../../../src/inbox/sql/events.ts'
 import { readExpectedNow } from '../../../src/inbox/sql/expected.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
@@ -24,8 +24,8 @@ async function tables() {
   const makeDue = (key: string) => sql.run(retryStep(tables, sqliteReading(tables), key)) === 1
   const expected = () => readExpectedNow(tables).map(({ rule }) => rule)
   /** Stores an event, and returns its id. */
-  const accept = (key: string, effects?: Expectations) =>
-    events.accept(events.write(eventOf(key, 'media'), effects)) as number
+  const accept = (key: string, changes?: ExpectationChanges) =>
+    events.accept(events.write(eventOf(key, 'media'), changes)) as number
   const dueAt = (id: number) =>
     (database.prepare('SELECT due_at FROM inbox_event WHERE id = ?').get(id) as { due_at: number }).due_at
   return { database, events, accept, makeDue, expected, dueAt, cleanUp: new SqliteCleanUp(database, hourMs) }
@@ -36,7 +36,7 @@ const delay = (events: SqliteEvents, id: number, delayMs: number) =>
   events.delay(id, { delayMs, completed: ['a'], attempts: 1, isHealthy: true })
 
 /** The expectations that an event begins, each with the time until it is due (ms). */
-const beginning = (duesInMs: Readonly<Record<string, number>>): Expectations => ({
+const beginning = (duesInMs: Readonly<Record<string, number>>): ExpectationChanges => ({
   at: new Date(1),
   ends: [],
   begins: Object.entries(duesInMs).map(([key, dueInMs]) => {

@@ -26,7 +26,7 @@ async function opened({ maxWaiting = 100 } = {}) {
     limits: limitsOf({ maxWaiting }),
     host: { logger: silent } as unknown as InboxHost,
     readAhead: 100,
-    mostBytes: 1_000_000,
+    maxBytes: 1_000_000,
     countsAtOnce: true,
   })
   const handedOver: ClaimedEvent[] = []
@@ -37,7 +37,7 @@ async function opened({ maxWaiting = 100 } = {}) {
     cutOff() {},
     lost() {},
     longRunning: () => undefined,
-    isFull: (unfinished, mostWaiting) => unfinished >= mostWaiting,
+    isFull: (unfinished, maxWaiting) => unfinished >= maxWaiting,
     load: () => ({ running: 0, bytes: 0, isPaused: false }),
   })
   const claim = async () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { Expectations } from '../../../src/inbox/inbox.ts'
+import type { ExpectationChanges } from '../../../src/inbox/inbox.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
 import type { SqliteDatabase } from '../../../src/inbox/sqlite-tables/database.ts'
@@ -33,8 +33,13 @@ async function begin(subject: Started, key: string, options: Begin = {}) {
 const end = (subject: Started, key: string, { rule = 'rule', mediaId = 'media' }: Begin = {}) =>
   acceptWith(subject, key, mediaId, { at: new Date(noon), begins: [], ends: [rule] })
 
-async function acceptWith({ inbox, calls, effects }: Started, key: string, mediaId: string, effect: Expectations) {
-  effects.set(key, effect)
+async function acceptWith(
+  { inbox, calls, changes }: Started,
+  key: string,
+  mediaId: string,
+  effect: ExpectationChanges,
+) {
+  changes.set(key, effect)
   expect(await inbox.accept(eventOf(key, mediaId))).toBe('accepted')
   ;(await calls.next()).finish()
   await until(async () => (await inbox.events?.get(key))?.state === 'handled')

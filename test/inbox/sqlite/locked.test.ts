@@ -55,15 +55,15 @@ function sending(path: string) {
 
 describe('while another process writes to the file', () => {
   test.each([
-    ['holds its lock for 1.4 s', { holdMs: 1_400, pauseMs: 200, times: 2 }],
-    ['commits hundreds of times', { holdMs: 4, pauseMs: 1, times: 300 }],
+    ['holds its lock for 1.4 s', { holdMs: 1_400, delayMs: 200, times: 2 }],
+    ['commits hundreds of times', { holdMs: 4, delayMs: 1, times: 300 }],
   ])(
     'and %s, the event loop continues and every delivery is accepted',
     options,
-    async (_, { holdMs, pauseMs, times }) => {
+    async (_, { holdMs, delayMs, times }) => {
       const path = await freshPath()
       const { handled, stop } = sending(path)
-      const { ended } = await startProgram('other-writer', [path, holdMs, pauseMs, times])
+      const { ended } = await startProgram('other-writer', [path, holdMs, delayMs, times])
       const stall = stalls()
       await ended
       const longest = stall.longest()

@@ -68,12 +68,12 @@ export function started(options: SqliteInboxOptions) {
     logged.push({ message, details })
   }
   const logger = { debug: log, info: log, warn: log, error: log }
-  const { inbox, calls, effects } = openInbox(sqliteInbox(options), logger)
+  const { inbox, calls, changes } = openInbox(sqliteInbox(options), logger)
   onTestFinished(async () => {
     calls.finishAll()
     await inbox.close({ timeoutMs: 1_000 })
   })
-  return { inbox, calls, effects, lines, logged }
+  return { inbox, calls, changes, lines, logged }
 }
 
 /** Makes a receiver over an inbox. It is closed with the test. */

@@ -13,7 +13,7 @@ export interface UrlCredential {
 }
 
 /** Maximum number of credentials that are tried. */
-const tried = 3
+const maxCredentials = 3
 
 /** Matches names that parameters with a secret have. */
 const secretName = /token|secret|key|auth|sig|pass/i
@@ -27,7 +27,7 @@ export function credentialsIn(url: string): UrlCredential[] {
   const basic = []
   if (password !== '') basic.push({ what: 'password', wrong: withUser(username, wrongOf(password)), without })
   else if (username !== '') basic.push({ what: 'user', wrong: withUser(wrongOf(username), ''), without })
-  return [...basic, ...credentialsInQuery(url)].slice(0, tried)
+  return [...basic, ...credentialsInQuery(url)].slice(0, maxCredentials)
 }
 
 /** Lists the entries of the query. Those with the name or length of a secret come first. */

@@ -31,17 +31,17 @@ async function* rejectsWrongUrls(endpoint: Endpoint): AsyncIterable<Finding> {
     yield mustReject('rejects a delivery without credentials', await send(url), fix, verdict)
     return
   }
-  const tried = []
-  for (const credential of credentials) tried.push({ ...credential, reply: await send(credential.wrong) })
-  const checked = tried.filter(({ reply }) => isUnauthorized(reply))
+  const forged = []
+  for (const credential of credentials) forged.push({ ...credential, reply: await send(credential.wrong) })
+  const checked = forged.filter(({ reply }) => isUnauthorized(reply))
   for (const { what, reply, without } of checked) {
     yield ok(`rejects a delivery with a wrong ${what} in its URL`, inWords(reply))
     yield mustReject(`rejects a delivery without the ${what} in its URL`, await send(without), fix, verdict)
   }
-  const [first] = tried
+  const [first] = forged
   if (checked.length > 0 || first === undefined) return
-  const { reply } = tried.find((each) => wasAccepted(each.reply)) ?? first
-  const what = tried.length === 1 ? `a wrong ${first.what}` : 'wrong credentials'
+  const { reply } = forged.find((each) => wasAccepted(each.reply)) ?? first
+  const what = forged.length === 1 ? `a wrong ${first.what}` : 'wrong credentials'
   yield mustBeUnauthorized(`rejects a delivery with ${what} in its URL`, reply, fix, {
     accepted: verdict,
     other: verdict,

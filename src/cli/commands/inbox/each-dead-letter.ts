@@ -24,7 +24,7 @@ interface ActedOn {
 const batchSize = 100
 
 /** The pause between two commits, in ms, in which that server can commit. */
-const pauseMs = 10
+const delayMs = 10
 
 /**
  * Replays or discards dead letters, up to a hundred in a commit, and shows how many are done. If it is interrupted, it
@@ -40,7 +40,7 @@ export async function eachDeadLetter({ keys, act, past, perSecond }: Settling, s
     for (let start = 0; start < keys.length; start += size) {
       const dueAt = perSecond === undefined ? 0 : startedAt + (start * 1_000) / perSecond
       // Node handles Ctrl-C only between turns of the event loop.
-      await pause(start === 0 ? 0 : Math.max(pauseMs, dueAt - performance.now()), undefined, { signal })
+      await pause(start === 0 ? 0 : Math.max(delayMs, dueAt - performance.now()), undefined, { signal })
       const batch = keys.slice(start, start + size)
       const found = new Set(await act(batch))
       for (const key of batch) (found.has(key) ? done : missing).push(key)

@@ -13,7 +13,7 @@ import type { Target } from './target.ts'
 const shown = 10
 
 /** Maximum number of dead letters that are searched for unreadable deliveries. */
-const searched = 1_000
+const maxScanned = 1_000
 
 export const media: Action = {
   help: [
@@ -45,7 +45,7 @@ export const media: Action = {
 
 /** Finds the newest unreadable deliveries whose body mentions the media item. */
 async function unreadableWith({ deadLetters }: InspectedInbox, mediaId: string): Promise<readonly DeadLetter[]> {
-  const newest = await deadLetters.list({ limit: searched })
+  const newest = await deadLetters.list({ limit: maxScanned })
   const written = JSON.stringify(mediaId)
   return newest.filter(({ unreadable }) => {
     const content = unreadable && bodyJson(unreadable.body)

@@ -9,7 +9,7 @@ import { deadLetterJson, errorLines, inOneLine } from './print.ts'
 import type { InboxCounts } from './stats.ts'
 
 /** Minimum pause between two checks, in ms. */
-const pauseMs = 1_000
+const delayMs = 1_000
 
 /** The pause after a check that took long, as a multiple of that time: checks must not slow the inbox down. */
 const pauseFactor = 4
@@ -18,7 +18,7 @@ const pauseFactor = 4
  * Without a terminal, the longest silence if nothing changes, in ms. The next line shows whether the reader is still
  * there.
  */
-const longestSilenceMs = 60_000
+const maxSilenceMs = 60_000
 
 export const watch: Action = {
   help: ['watch', 'shows the counts, and each failure and dead letter when it appears, until Ctrl-C'],
@@ -44,7 +44,7 @@ export const watch: Action = {
       }
       isFirst = false
       const took = performance.now() - startedAt
-      await pause(Math.max(pauseMs, pauseFactor * took), undefined, { signal: screen.signal }).catch(() => {})
+      await pause(Math.max(delayMs, pauseFactor * took), undefined, { signal: screen.signal }).catch(() => {})
     }
     screen.draw?.([])
     return 0
@@ -63,7 +63,7 @@ function printer({ values, screen }: ActionContext): (news: News) => void {
     // Without a terminal, a line each second would hide what happens.
     const { oldestWaitingMs: _, oldestWaitingAt: __, ...numbers } = counts
     const at = new Date()
-    if (last === JSON.stringify(numbers) && at.getTime() < lastAt + longestSilenceMs) return
+    if (last === JSON.stringify(numbers) && at.getTime() < lastAt + maxSilenceMs) return
     last = JSON.stringify(numbers)
     lastAt = at.getTime()
     if (values.json) screen.json({ counts: { at, ...counts } })

@@ -23,8 +23,8 @@ export interface FoundDigest {
 }
 
 // Limits on the work. No sender has more.
-const mostHeaders = 64
-const mostTimes = 8
+const maxHeaders = 64
+const maxTimes = 8
 
 const algorithms = ['sha256', 'sha512', 'sha1'] as const
 const separators = ['.', ':', ''] as const
@@ -33,7 +33,7 @@ const encodings = ['hex', 'base64', 'base64url'] as const
 
 /** Looks in every header for an HMAC of the body, or of a time in any header and the body. */
 export function findDigest(delivery: ReceivedDelivery, secret: string): FoundDigest | undefined {
-  const fields = delivery.fields.slice(0, mostHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
+  const fields = delivery.fields.slice(0, maxHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
   const times = timesInside(fields).flatMap((time) => separators.map((separator) => ({ time, separator })))
   for (const { time, separator } of [...times, { time: undefined, separator: '' }]) {
     const signed = Buffer.concat([Buffer.from(time === undefined ? '' : `${time.text}${separator}`), delivery.body])
@@ -103,7 +103,7 @@ function timesInside(fields: Fields): HeaderPart[] {
       return { header, label, text }
     }),
   )
-  return times.slice(0, mostTimes)
+  return times.slice(0, maxTimes)
 }
 
 function partWith(text: string, encoding: FoundDigest['encoding'], fields: Fields): HeaderPart | undefined {

@@ -27,7 +27,7 @@ export async function findVerifiers(
 }
 
 // Limit on the work. No sender has more.
-const mostTimes = 4
+const maxTimes = 4
 
 /** Finds the times at which a delivery may have been signed (Unix seconds): headers, or entries such as `t=…` in them. */
 export const timesIn = ({ fields }: Pick<ReceivedDelivery, 'fields'>): number[] =>
@@ -35,7 +35,7 @@ export const timesIn = ({ fields }: Pick<ReceivedDelivery, 'fields'>): number[] 
     .flatMap(([, value]) => value.split(','))
     .map((entry) => entry.slice(entry.indexOf('=') + 1))
     .filter((text) => unixTime.test(text))
-    .slice(0, mostTimes)
+    .slice(0, maxTimes)
     .map(Number)
 
 const unixTime = /^\d{9,11}$/
@@ -73,7 +73,7 @@ const timestampedSignature: Finder = ({ fields }, secret) =>
 /** Looks for headers that end with an HMAC of the body, or of a time and the body. The text before it is the prefix. */
 const hmacSignature: Finder = ({ fields, body }, secret) => {
   const found: SigningOptions[] = []
-  const times = fields.filter(([, value]) => unixTime.test(value)).slice(0, mostTimes)
+  const times = fields.filter(([, value]) => unixTime.test(value)).slice(0, maxTimes)
   for (const [timestampHeader, time] of [...times, []]) {
     for (const [algorithm, encoding] of digests) {
       const content = Buffer.concat([Buffer.from(time === undefined ? '' : `${time}.`), body])

@@ -4,7 +4,7 @@ import { isTimeout } from '../../sql/piece.ts'
 import type { Want } from '../../sql/store.ts'
 import type { Database } from '../database.ts'
 import { hashMedia } from '../keys.ts'
-import type { Claimant, Lease } from '../lease.ts'
+import type { Claimant, PostgresLease } from '../lease.ts'
 import { literal } from '../schema.ts'
 import { adoptionSize, adoptStatement } from './awaited.ts'
 import { claimMessage, claimStatement, claimValues, type Found } from './claim-statement.ts'
@@ -28,7 +28,7 @@ export interface ClaimAnswer {
 }
 
 /** Maximum number of events of a claim. One of 256 takes little longer than one of 64: a backlog took 0.7 of the time. */
-export const largestSize = 256
+export const maxSize = 256
 
 /** The time in which as many events as the size must begin, in ms, so that the next claim is larger. */
 const fastMs = 100
@@ -45,9 +45,9 @@ const staleMs = 1_000
  *
  * A claim examines a limited number of events. {@link Rounds} decides where it begins.
  */
-export class Claims {
+export class PostgresClaims {
   readonly #database: Database
-  readonly #lease: Lease
+  readonly #lease: PostgresLease
   readonly #committed = new CommittedMark()
   readonly #low: LowMarksOf
   readonly #rounds = new Rounds()
@@ -57,7 +57,7 @@ export class Claims {
   #adopted = 0
   readonly #ttlMs: number
   readonly #isStrict: boolean
-  readonly #leastSize: number
+  readonly #minSize: number
   #size: number
   #processes = 1
   /** The time of that claim (`performance.now()`). */
@@ -70,11 +70,11 @@ export class Claims {
    * @param concurrency the number of events that the process handles at a time
    * @param ttlMs the time for which keys are remembered (ms)
    */
-  constructor(database: Database, lease: Lease, concurrency: number, ttlMs: number, order?: EventOrder) {
+  constructor(database: Database, lease: PostgresLease, concurrency: number, ttlMs: number, order?: EventOrder) {
     this.#ttlMs = ttlMs
     this.#isStrict = order === 'strict'
-    this.#leastSize = Math.min(2 * concurrency, largestSize)
-    this.#size = this.#leastSize
+    this.#minSize = Math.min(2 * concurrency, maxSize)
+    this.#size = this.#minSize
     this.#database = database
     this.#lease = lease
     this.#low = new LowMarksOf(database, this.#committed)
@@ -85,7 +85,7 @@ export class Claims {
    * begins all it claims soon. If its handlers are slow, the rest is for processes with a free slot.
    */
   get size(): number {
-    if (performance.now() - this.#claimedAt > staleMs) this.#size = this.#leastSize
+    if (performance.now() - this.#claimedAt > staleMs) this.#size = this.#minSize
     return this.#size
   }
 
@@ -191,8 +191,8 @@ export class Claims {
     const isFast = now - this.#claimedAt < (fastMs * this.#lastFound) / this.#size
     this.#claimedAt = now
     this.#lastFound = found
-    if (isFull && isFast) this.#size = Math.min(2 * this.#size, largestSize)
-    else if (isFull) this.#size = Math.min(this.#size, Math.max(this.#size / 2, this.#leastSize))
-    else if (found <= this.#size / 4 && this.#size > 2 * this.#leastSize) this.#size /= 2
+    if (isFull && isFast) this.#size = Math.min(2 * this.#size, maxSize)
+    else if (isFull) this.#size = Math.min(this.#size, Math.max(this.#size / 2, this.#minSize))
+    else if (found <= this.#size / 4 && this.#size > 2 * this.#minSize) this.#size /= 2
   }
 }

@@ -6,9 +6,9 @@ import { type CommittedMark, lastId } from './committed-mark.ts'
 /**
  * The pause between two searches, in ms, at least and at most, and the part of the time that they may take in Postgres.
  */
-const leastPauseMs = 1_000
-const longestPauseMs = 60_000
-const largestPart = 0.01
+const minDelayMs = 1_000
+const maxDelayMs = 60_000
+const maxPart = 0.01
 
 /** Maximum time of a search, in ms: it reads every dead row. */
 const searchMs = 30_000
@@ -17,13 +17,13 @@ const searchMs = 30_000
  * The ids that may still be committed, among the newest ones, if a transaction that writes stays open for long: each process
  * stores up to 1,000 events at a time.
  */
-const underway = 2_000
+const maxUncommittedIds = 2_000
 
 /**
  * The newest committed ids that claims read anyway. As Postgres reads handled events, it makes room for new ones on their
  * pages: without this, the table grew 1.4 times as fast until a vacuum.
  */
-const readAnyway = 500
+const rereadIds = 500
 
 /** Maximum time until a statement commits after it sets `due_at`. */
 const recordedWithin = "interval '10 s'"
@@ -121,9 +121,9 @@ export class LowMarksOf {
       searchMs,
     )
     const [[found] = [], [duration] = []] = results.slice(-3)
-    const pauseMs = Math.max(leastPauseMs, Math.min(Number(duration?.['took']) / largestPart, longestPauseMs))
+    const delayMs = Math.max(minDelayMs, Math.min(Number(duration?.['took']) / maxPart, maxDelayMs))
     this.#emptyAt = found?.['is_empty'] === 'true' ? committed : undefined
-    this.#searchAt = this.#isForgotten ? 0 : performance.now() + pauseMs
+    this.#searchAt = this.#isForgotten ? 0 : performance.now() + delayMs
     return JSON.parse(found?.['marks'] as string)
   }
 }
@@ -149,7 +149,7 @@ export const placeFields = (
   schema: string,
   { event, due, committed }: Readonly<Record<'event' | 'due' | 'committed', string>>,
 ): string => `
-  'event', least(${event}, greatest(${lastId(schema)} - ${underway}, least(${committed}, ${lastId(schema)}) - ${readAnyway}))::text,
+  'event', least(${event}, greatest(${lastId(schema)} - ${maxUncommittedIds}, least(${committed}, ${lastId(schema)}) - ${rereadIds}))::text,
   'due', least(${due}, now() - ${recordedWithin})`
 
 /**

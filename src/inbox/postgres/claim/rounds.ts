@@ -6,7 +6,7 @@ import type { LowMarks } from './low-marks.ts'
  * the time may be that of the network, or of the claims of others.
  */
 const restShare = 10
-const longestRestMs = 1_000
+const maxRestMs = 1_000
 
 /** A way through the events, from the first to the newest. */
 export interface Round {
@@ -32,7 +32,7 @@ export interface ClaimEnd extends Pick<Found, 'next' | 'hasMore' | 'left'> {
 export class Rounds {
   #owners: string | undefined
   /** The round that has not reached the newest events yet. */
-  #underway: Round | undefined
+  #advancing: Round | undefined
   /** The round that has reached them, and stays there. */
   #newest: Round | undefined
   /** The times of the next claim at the first events, and of the next step of the round that is underway. */
@@ -51,7 +51,7 @@ export class Rounds {
     if (low.owners !== this.#owners) this.startOver()
     this.#owners = low.owners
     const now = performance.now()
-    const round = now >= this.#stepAt ? (this.#underway ?? this.#newest) : (this.#newest ?? this.#underway)
+    const round = now >= this.#stepAt ? (this.#advancing ?? this.#newest) : (this.#newest ?? this.#advancing)
     const hasRoom = this.#crowded.some((media) => !crowded.includes(media))
     if (round !== undefined && now < this.#firstAt && !hasRoom) {
       this.#owesFirst ||= !this.#goesOn
@@ -67,15 +67,15 @@ export class Rounds {
     round.event = next.event
     round.due = next.due
     for (const media of left) round.left.add(media)
-    const restsUntil = performance.now() + Math.min(restShare * tookMs, longestRestMs)
+    const restsUntil = performance.now() + Math.min(restShare * tookMs, maxRestMs)
     this.#goesOn = hasMore && !isFull
-    if (round === this.#underway) {
+    if (round === this.#advancing) {
       this.#stepAt = isFull ? 0 : restsUntil
-      if (!hasMore) [this.#newest, this.#underway] = [round, undefined]
+      if (!hasMore) [this.#newest, this.#advancing] = [round, undefined]
     } else if (round !== this.#newest) {
       this.#firstAt = this.#goesOn ? restsUntil : 0
       if (!hasMore) this.startOver()
-      else if (!isFull) this.#underway ??= round
+      else if (!isFull) this.#advancing ??= round
     }
     return this.#goesOn
   }
@@ -83,12 +83,12 @@ export class Rounds {
   /** The time until the next claim even if no event arrives, in ms. `Infinity` if that is not needed. */
   get nextInMs(): number {
     const firstAt = this.#owesFirst ? this.#firstAt : Number.POSITIVE_INFINITY
-    const stepAt = this.#underway ? this.#stepAt : Number.POSITIVE_INFINITY
+    const stepAt = this.#advancing ? this.#stepAt : Number.POSITIVE_INFINITY
     return Math.max(0, Math.min(firstAt, stepAt) - performance.now())
   }
 
   startOver(): void {
-    this.#underway = undefined
+    this.#advancing = undefined
     this.#newest = undefined
     this.#firstAt = 0
     this.#goesOn = false

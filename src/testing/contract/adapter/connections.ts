@@ -10,7 +10,7 @@ const deliveriesInARow = 200
 /** The pieces of an endless body: their size, the pause after each (ms), and their number within 4 s at least. */
 const pieceBytes = 16_384
 const pieceMs = 4
-const mostPieces = 1_000
+const maxPieces = 1_000
 
 /** Tests how a connection can be used after a delivery. */
 export function connections(mount: MountAdapter, { test, expect }: Runner): void {
@@ -77,7 +77,7 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
     const piece = new Uint8Array(pieceBytes)
     connection.send(isChunked ? chunk(piece) : piece)
     const { status } = await connection.answer()
-    for (let i = 0; i < mostPieces && !connection.isClosed; i++) {
+    for (let i = 0; i < maxPieces && !connection.isClosed; i++) {
       connection.send(isChunked ? chunk(piece) : piece)
       await new Promise<void>((resolve) => setTimeout(resolve, pieceMs))
     }

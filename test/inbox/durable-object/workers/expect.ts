@@ -1,7 +1,7 @@
-import type { Expectation } from '../../../../src/testing/contract/runner.ts'
+import type { Assertion } from '../../../../src/testing/contract/runner.ts'
 
 /** The assertions that the contract suites use, for a runtime in which no test runner runs. */
-export const expect = (actual: unknown): Expectation => ({
+export const expect = (actual: unknown): Assertion => ({
   toBe(expected) {
     if (!Object.is(actual, expected)) throw difference(actual, expected)
   },

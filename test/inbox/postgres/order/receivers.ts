@@ -64,10 +64,10 @@ export class Receivers {
   }
 
   /** Kills the next process and replaces it. The one after it is paused, if a time is given. */
-  async kill(pauseMs?: number): Promise<void> {
+  async kill(delayMs?: number): Promise<void> {
     const place = this.kills++ % this.#processes.length
     const paused = this.#processes[(place + 1) % this.#processes.length]
-    if (pauseMs !== undefined) void paused?.pause(pauseMs)
+    if (delayMs !== undefined) void paused?.pause(delayMs)
     await this.#processes[place]?.kill()
     this.#processes[place] = this.#create()
   }

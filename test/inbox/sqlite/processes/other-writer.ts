@@ -1,7 +1,7 @@
 import { openDatabase } from '../../../../src/inbox/sqlite/driver.ts'
 
 // A process that writes to the file of an inbox: `hold` takes the lock for some time, again and again.
-const [, , path = '', holdMs = '', pauseMs = '', times = ''] = process.argv
+const [, , path = '', holdMs = '', delayMs = '', times = ''] = process.argv
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 const database = openDatabase(path)
@@ -11,7 +11,7 @@ for (let i = 0; i < Number(times); i++) {
   database.exec('BEGIN IMMEDIATE')
   await pause(Number(holdMs))
   database.exec('COMMIT')
-  await pause(Number(pauseMs))
+  await pause(Number(delayMs))
 }
 database.close()
 process.disconnect?.()

@@ -1,15 +1,15 @@
 import type { AcceptedEvent } from '../inbox.ts'
-import type { ExpectationChanges } from '../sql/store.ts'
+import type { OwedExpectationChanges } from '../sql/store.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { literalOf, literals, type Parameter } from './literals.ts'
 import { turnOff } from './schema.ts'
 
 /** An event that is stored with its effects. */
-interface EffectiveEvent {
+interface ChangingEvent {
   readonly accepted: AcceptedEvent
   /** The hash of its key. */
   readonly hash: string
-  readonly effects: ExpectationChanges
+  readonly changes: OwedExpectationChanges
 }
 
 /** Offset up to which the clock of this process counts as that of Postgres: a statement can take as long to arrive. */
@@ -52,15 +52,15 @@ type Row<Columns> = Readonly<Record<keyof Columns, unknown>>
  * are in its part `new`
  * @param values the values of its parameters
  */
-export function withEffects(
+export function withChanges(
   schema: string,
   statement: (parameter: Parameter, parts: string) => string,
   values: readonly unknown[],
-  events: readonly EffectiveEvent[],
+  events: readonly ChangingEvent[],
 ): string {
   const marks = events.flatMap(marksOf)
   const begins = events.flatMap(beginsOf)
-  const text = statement(literals(values), effectParts(schema, marks, begins))
+  const text = statement(literals(values), changeParts(schema, marks, begins))
   // Without statistics, Postgres could read all expectations instead of searching those of each subject.
   const settings = turnOff('enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit')
   return `
@@ -73,12 +73,12 @@ export function withEffects(
     COMMIT`
 }
 
-const marksOf = ({ accepted, hash: by, effects: { at, begins, ends } }: EffectiveEvent): Row<typeof markColumns>[] => [
+const marksOf = ({ accepted, hash: by, changes: { at, begins, ends } }: ChangingEvent): Row<typeof markColumns>[] => [
   ...begins.map(({ rule }) => ({ by, subject: subjectOf(rule, accepted), ended_at: null })),
   ...ends.map((rule) => ({ by, subject: subjectOf(rule, accepted), ended_at: at.getTime() })),
 ]
 
-const beginsOf = ({ accepted, hash: by, effects: { at, begins } }: EffectiveEvent): Row<typeof beginColumns>[] =>
+const beginsOf = ({ accepted, hash: by, changes: { at, begins } }: ChangingEvent): Row<typeof beginColumns>[] =>
   begins.map(({ rule, dueAt, overdue: { event, trace }, owed }) => ({
     by,
     hash: hashKey(event.key),
@@ -99,7 +99,7 @@ const subjectOf = (rule: string, { event }: AcceptedEvent): string => hashKey(JS
  * The rows of the ends are locked in one order, and after the keys, so that two processes cannot deadlock. A begin locks
  * its row and does not change it.
  */
-const effectParts = (
+const changeParts = (
   schema: string,
   marks: readonly Row<typeof markColumns>[],
   begins: readonly Row<typeof beginColumns>[],
