@@ -31,7 +31,7 @@ class PgliteLink extends Duplex {
   #received = Buffer.alloc(0)
   #hasStarted = false
   /** Messages are answered in their order. */
-  #last: Promise<void> = Promise.resolve()
+  #queue: Promise<void> = Promise.resolve()
   /** Unlocks the session. `undefined` while this link has not locked it. */
   #unlock: (() => void) | undefined
 
@@ -70,19 +70,19 @@ class PgliteLink extends Duplex {
     for (let end = endOfBatch(this.#received); end !== undefined; end = endOfBatch(this.#received)) {
       const messages = this.#received.subarray(0, end)
       this.#received = this.#received.subarray(end)
-      this.#last = this.#last.then(() => this.#run(messages)).catch((error) => void this.destroy(error))
+      this.#queue = this.#queue.then(() => this.#run(messages)).catch((error) => void this.destroy(error))
     }
     done()
   }
 
   override _final(done: () => void): void {
     // pg waits for the end of the other side.
-    void this.#last.then(() => this.destroy())
+    void this.#queue.then(() => this.destroy())
     done()
   }
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
-    this.#last = this.#last.then(() => this.#end()).catch(() => {})
+    this.#queue = this.#queue.then(() => this.#end()).catch(() => {})
     done(error)
   }
 

@@ -5,13 +5,13 @@ import { largestId, turnOff } from './schema.ts'
 const sliceSize = 2_000
 
 /** Pauses between two clean-ups, in ms: usually, while there is more to clean up, and while it only finds what stays. */
-const pauses = { usual: 60_000, busy: 100, futile: 1_000 }
+const delayMs = { idle: 60_000, busy: 100, fruitless: 1_000 }
 
 /** The time after a clean-up for which another one is not worth a statement in an idle database, in ms. */
 const recentMs = 3_600_000
 
 /** The place before the first key, the first record and the first end of expectations. */
-const beginning = { key: '-infinity', record: '0', end: '-infinity' }
+const start = { key: '-infinity', record: '0', end: '-infinity' }
 
 interface Progress {
   /** The time of acceptance of the last examined key. `null` if there were no more keys. */
@@ -33,7 +33,7 @@ export class CleanUp {
    * The place at which the next step begins. A step from the beginning would always examine the same keys that have to
    * stay.
    */
-  #after = beginning
+  #cursor = start
   /** The time at which a step left nothing to do (`performance.now()`). */
   #doneAt = Number.NEGATIVE_INFINITY
 
@@ -53,9 +53,9 @@ export class CleanUp {
     const { key, record, end, hasRemoved } = JSON.parse(results.at(-2)?.[0]?.['progress'] as string) as Progress
     const hasCorrected = results.slice(2, 4).some((rows) => rows.length === sliceSize)
     const isBusy = hasCorrected || key !== null || record !== null || end !== null
-    this.#after = isBusy ? { key: key ?? 'infinity', record: record ?? largestId, end: end ?? 'infinity' } : beginning
+    this.#cursor = isBusy ? { key: key ?? 'infinity', record: record ?? largestId, end: end ?? 'infinity' } : start
     this.#doneAt = isBusy ? Number.NEGATIVE_INFINITY : performance.now()
-    return pauses[isBusy ? (hasCorrected || hasRemoved ? 'busy' : 'futile') : 'usual']
+    return delayMs[isBusy ? (hasCorrected || hasRemoved ? 'busy' : 'fruitless') : 'idle']
   }
 
   #statements(): string {
@@ -75,7 +75,7 @@ export class CleanUp {
       DELETE FROM ${schema}.removed_handler WHERE removed_at < ${expired};
       WITH examined AS MATERIALIZED (
         SELECT hash, id, accepted_at FROM ${schema}.key
-        WHERE accepted_at > '${this.#after.key}' AND accepted_at < ${expired}
+        WHERE accepted_at > '${this.#cursor.key}' AND accepted_at < ${expired}
         ORDER BY accepted_at FETCH FIRST ${sliceSize} ROWS WITH TIES
       ), removed AS (
         DELETE FROM ${schema}.key WHERE hash = ANY (ARRAY(
@@ -88,14 +88,14 @@ export class CleanUp {
         )) RETURNING 1
       ), read AS MATERIALIZED (
         SELECT id, ${isRemembered} AS is_remembered FROM ${schema}.handled
-        WHERE id > ${this.#after.record} AND id < coalesce((${firstRemembered}), ${largestId})
+        WHERE id > ${this.#cursor.record} AND id < coalesce((${firstRemembered}), ${largestId})
         ORDER BY id LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
       ), forgotten AS (
         DELETE FROM ${schema}.handled WHERE id = ANY (ARRAY(SELECT id FROM read WHERE NOT is_remembered)) RETURNING 1
       ), ended AS (
         DELETE FROM ${schema}.expectation_end WHERE subject = ANY (ARRAY(
           SELECT subject FROM ${schema}.expectation_end
-          WHERE accepted_at >= '${this.#after.end}' AND accepted_at < ${expired}
+          WHERE accepted_at >= '${this.#cursor.end}' AND accepted_at < ${expired}
           ORDER BY accepted_at LIMIT ${sliceSize} FOR UPDATE SKIP LOCKED
         )) RETURNING accepted_at
       )

@@ -40,10 +40,10 @@ export class Completion {
    * @param handler the name of the handler
    */
   async begin(client: PoolClient, event: HeldEvent, owner: string, handler: string): Promise<string> {
-    const isNew = this.#prepares && !this.#prepared.has(client)
+    const mustPrepare = this.#prepares && !this.#prepared.has(client)
     // Before BEGIN: it takes a snapshot, after which a handler could not set its isolation level.
-    if (isNew) await client.query(`PREPARE "${this.#name}" AS ${completionStatement(this.#schema, parameter)}`)
-    if (isNew) this.#prepared.add(client)
+    if (mustPrepare) await client.query(`PREPARE "${this.#name}" AS ${completionStatement(this.#schema, parameter)}`)
+    if (mustPrepare) this.#prepared.add(client)
     // A process that was suspended must not keep its locks longer than its lease. The mark ends with the transaction.
     const results = await client.query(`
       BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${this.#leaseMs}; SET LOCAL media_webhooks.owner = '${owner}';
@@ -70,9 +70,9 @@ export class Completion {
    */
   cannotPrepare(error: unknown): boolean {
     const { code, message } = Object(error)
-    const isOfStatement = (code === '26000' || code === '42P05') && `${message}`.includes(this.#name)
-    if (isOfStatement) this.#prepares = false
-    return isOfStatement
+    const isLost = (code === '26000' || code === '42P05') && `${message}`.includes(this.#name)
+    if (isLost) this.#prepares = false
+    return isLost
   }
 }
 

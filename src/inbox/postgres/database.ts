@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import type { InboxHost } from '../inbox.ts'
-import { clientClass, makePool, type Pinned, releaseClient, startUp, take } from './pool.ts'
+import { clientClass, makePool, type Pinned, releaseClient, startUp, takeClient } from './pool.ts'
 import { findPooler, isRefusedByPooler, poolerProblem } from './pooler.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
@@ -132,7 +132,7 @@ export class Database {
 
   /** Finds out how Postgres is reached, and makes the tables. These connections begin without settings. */
   async #prepare(): Promise<void> {
-    const client = await take(this.#pools.patient)
+    const client = await takeClient(this.#pools.patient)
     try {
       if (this.#options.listen) await this.#checkRoute(client)
       await prepareSchema(client, this.#options.schema)

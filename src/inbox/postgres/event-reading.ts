@@ -66,10 +66,11 @@ async function sliceOf(tables: Tables, query: CheckedQuery, after: EventId | und
   const isBefore = end === undefined ? '' : ` ${upTo} $${values.push(end)}`
   // Postgres cannot read the type, because the JSON may have characters that Postgres cannot store as text. A payload can
   // have such a text.
-  const typePlace = type === undefined ? undefined : `$${values.push(JSON.stringify(type))}`
+  const typeParameter = type === undefined ? undefined : `$${values.push(JSON.stringify(type))}`
   const where = (id: string, table: EventTable) => {
     const bounded = end === undefined ? 'true' : id + isBefore
-    const ofType = typePlace === undefined ? '' : ` AND strpos(${columnsOf[table].json}::text, ${typePlace}) > 0`
+    const ofType =
+      typeParameter === undefined ? '' : ` AND strpos(${columnsOf[table].json}::text, ${typeParameter}) > 0`
     return `${bounded}${ofMedia}${ofType}${ofState(state)}`
   }
   return { where, values, ...(end !== undefined && { upTo: end }) }

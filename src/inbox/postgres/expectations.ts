@@ -8,11 +8,11 @@ const maxCommit = 500
  * Minimum pause, as a multiple of the time that a search took in Postgres, and its maximum, in ms. A search passes the
  * dead rows that an open snapshot keeps.
  */
-const pauseShare = 10
-const maxRestMs = 30_000
+const delayFactor = 10
+const maxDelayMs = 30_000
 
 /** Maximum time of a search, in ms. */
-const searchMs = 30_000
+const searchTimeoutMs = 30_000
 
 interface Fired {
   readonly count: string
@@ -41,7 +41,7 @@ export class Overdue {
   async step(): Promise<number> {
     let mayHaveStored = true
     try {
-      const results = await this.#database.batch(this.#statements(), searchMs)
+      const results = await this.#database.batch(this.#statements(), searchTimeoutMs)
       const [fired, next] = results.slice(-3) as [Fired[], { wait: string }[]]
       const { count, last, took } = fired[0] as Fired
       mayHaveStored = count !== '0'
@@ -49,7 +49,7 @@ export class Overdue {
       this.#from = isBusy ? (last as string) : '-infinity'
       if (isBusy) return 0
       const waitMs = Number(next[0]?.wait ?? Number.POSITIVE_INFINITY)
-      return Math.max(waitMs, Math.min(pauseShare * Number(took), maxRestMs))
+      return Math.max(waitMs, Math.min(delayFactor * Number(took), maxDelayMs))
     } finally {
       // If the answer was lost, the events may be stored.
       if (mayHaveStored) this.#stored()
@@ -60,7 +60,7 @@ export class Overdue {
     const { schema } = this.#database
     return `
       BEGIN ISOLATION LEVEL READ COMMITTED;
-      SET LOCAL statement_timeout = ${searchMs};
+      SET LOCAL statement_timeout = ${searchTimeoutMs};
       ${turnOff('enable_seqscan', 'enable_bitmapscan', 'jit')};
       WITH overdue AS (
         DELETE FROM ${schema}.expectation WHERE hash = ANY (ARRAY(

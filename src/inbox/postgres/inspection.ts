@@ -5,7 +5,7 @@ import { inspectedInbox } from '../sql/inspection.ts'
 import { type PostgresConnection, routeOf } from './connection.ts'
 import { unreachable } from './database.ts'
 import { postgresReading } from './event-reading.ts'
-import { makePool, releaseClient, take } from './pool.ts'
+import { makePool, releaseClient, takeClient } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
 import { replays } from './replay.ts'
 import { checkSchemaName, standardSchema } from './schema.ts'
@@ -80,7 +80,7 @@ const poolOf = (config: pg.PoolConfig): pg.Pool =>
 
 async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   try {
-    const client = await take(pool)
+    const client = await takeClient(pool)
     return await run(client).finally(() => releaseClient(client))
   } catch (error) {
     throw unreachable(error)

@@ -20,7 +20,7 @@ const maxWaiting = 5_000
 const maxBatchesInFlight = 2
 
 /** The pause before events are sent again, in ms, while Postgres is unreachable. */
-const delayMs = 50
+const retryDelayMs = 50
 
 /** An event on its way to the database. */
 class PendingEvent implements Timed {
@@ -136,7 +136,7 @@ export class Intake {
   }
 
   async #sendBatch(): Promise<void> {
-    const entries = this.#cut()
+    const entries = this.#nextBatch()
     if (entries.length === 0) return
     this.#batchesInFlight++
     // The next statement does not wait for the answer to this one.
@@ -150,7 +150,7 @@ export class Intake {
       for (const entry of entries) entry.end(stored.has(entry.hash))
     } catch (error) {
       if (isTimeout(error)) this.#limit.exceeded(entries.reduce((sum, { bytes }) => sum + bytes, 0))
-      if (isUnreachable(error)) await this.#wait(entries, error)
+      if (isUnreachable(error)) await this.#requeue(entries, error)
       else if (entries.length > 1) await this.#storeEach(entries)
       else entries[0]?.fail(unreachable(error))
     } finally {
@@ -168,7 +168,7 @@ export class Intake {
         if (rows.length > 0) this.#stored()
         entry.end(rows.length > 0)
       } catch (error) {
-        if (isUnreachable(error)) await this.#wait([entry], error)
+        if (isUnreachable(error)) await this.#requeue([entry], error)
         else entry.fail(unreachable(error))
       }
     }
@@ -177,16 +177,16 @@ export class Intake {
   async #store(entries: readonly PendingEvent[]): Promise<readonly StoredRow[]> {
     const { schema } = this.#database
     const values = columns(entries)
-    const effective = entries.filter(hasChanges)
+    const changing = entries.filter(hasChanges)
     // It is prepared: for a single event, planning took half of its time. Its plan reads no table, so that it stays good.
-    if (effective.length === 0) return this.#database.accepting.query<StoredRow>(this.#statement, values, 'accept')
-    const transaction = withChanges(schema, (...parts) => acceptStatement(schema, ...parts), values, effective)
+    if (changing.length === 0) return this.#database.accepting.query<StoredRow>(this.#statement, values, 'accept')
+    const transaction = withChanges(schema, (...parts) => acceptStatement(schema, ...parts), values, changing)
     const [, rows] = await this.#database.accepting.batch(transaction)
     return rows as unknown as StoredRow[]
   }
 
   /** Removes the events of the next statement from the queue. It leaves out events whose time is up. */
-  #cut(): readonly PendingEvent[] {
+  #nextBatch(): readonly PendingEvent[] {
     const alive = this.#waiting.filter(({ hasEnded }) => !hasEnded)
     const count = Math.min(
       this.#limit.fitting(alive, ({ bytes }) => bytes),
@@ -197,10 +197,10 @@ export class Intake {
   }
 
   /** Puts events back into the queue while Postgres is unreachable. */
-  async #wait(entries: readonly PendingEvent[], error: unknown): Promise<void> {
+  async #requeue(entries: readonly PendingEvent[], error: unknown): Promise<void> {
     for (const entry of entries) entry.problem = error
     this.#waiting.unshift(...entries)
-    await new Promise((resolve) => setTimeout(resolve, delayMs))
+    await new Promise((resolve) => setTimeout(resolve, retryDelayMs))
   }
 
   /** Resolves once every event is stored or rejected. */

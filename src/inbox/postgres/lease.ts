@@ -12,7 +12,7 @@ import { literalOf } from './literals.ts'
 import { literal, lockClass, turnOff } from './schema.ts'
 
 /** Maximum time of a takeover or a release (ms). */
-const lookMs = 30_000
+const slowStepMs = 30_000
 
 /** Identifies a lease in a claim. */
 export interface Claimant {
@@ -150,7 +150,7 @@ export class PostgresLease {
       `UPDATE ${schema}.owner SET expires_at = clock_timestamp() + ${this.#leaseMs} * interval '1 ms',
          running = ${running === undefined ? 'NULL' : literal(JSON.stringify(running))}
        WHERE id = '${this.id}' AND NOT is_dead RETURNING 1;
-       SELECT FROM ${schema}.owner WHERE is_dead OR expires_at < clock_timestamp() OR ${isTooLong} LIMIT 1;
+       SELECT FROM ${schema}.owner WHERE is_dead OR expires_at < clock_timestamp() OR ${expiresTooLate} LIMIT 1;
        WITH old AS (DELETE FROM ${schema}.claim WHERE owner = '${this.id}' RETURNING owner, events, releases)
        INSERT INTO ${schema}.claim (owner, events, releases) SELECT owner, events, releases FROM old`,
     )
@@ -168,10 +168,10 @@ export class PostgresLease {
     const heldByOwner = claimedEvents(schema, 'claim.owner = owner.id')
     await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
-       SET LOCAL statement_timeout = ${lookMs};
+       SET LOCAL statement_timeout = ${slowStepMs};
        ${turnOff('jit')};
        ${claimLock(schema)};
-       UPDATE ${schema}.owner SET expires_at = ${leaseEnd} WHERE ${isTooLong};
+       UPDATE ${schema}.owner SET expires_at = ${leaseEnd} WHERE ${expiresTooLate};
        UPDATE ${schema}.owner SET is_dead = true WHERE expires_at < clock_timestamp();
        WITH ranked AS (
          SELECT held.id, owner.id AS owner, suspects, row_number() OVER (PARTITION BY owner.id, media ORDER BY held.id) AS rank
@@ -186,7 +186,7 @@ export class PostgresLease {
        DELETE FROM ${schema}.owner WHERE is_dead AND NOT EXISTS (${heldByOwner});
        DELETE FROM ${schema}.claim WHERE owner NOT IN (SELECT id FROM ${schema}.owner);
        COMMIT`,
-      lookMs,
+      slowStepMs,
     )
   }
 
@@ -211,7 +211,7 @@ export class PostgresLease {
        INSERT INTO ${schema}.claim (owner, events, releases)
        SELECT id, '{${ids}}', '{${releases}}' FROM current;
        COMMIT`,
-      lookMs,
+      slowStepMs,
     )
   }
 
@@ -231,7 +231,7 @@ export class PostgresLease {
        DELETE FROM ${schema}.claim WHERE owner = '${this.id}';
        DELETE FROM ${schema}.owner WHERE id = '${this.id}';
        COMMIT`,
-      lookMs,
+      slowStepMs,
     )
   }
 }
@@ -240,7 +240,7 @@ export class PostgresLease {
 const leaseEnd = "clock_timestamp() + lease_ms * interval '1 ms'"
 
 /** The condition that a lease was renewed while the clock of Postgres was ahead. */
-const isTooLong = `expires_at > ${leaseEnd}`
+const expiresTooLate = `expires_at > ${leaseEnd}`
 
 /** Runs the claims and takeovers of all processes one after another. Each sees the result of the previous one. */
 export const claimLock = (schema: string): string =>

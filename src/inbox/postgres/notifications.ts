@@ -8,7 +8,7 @@ import { rowsOfEach } from './statements.ts'
 // The notifications between the processes of an inbox.
 
 /** The pause before a new connection, in ms. */
-const delayMs = 500
+const reconnectDelayMs = 500
 
 /** The pause between two checks of the connection, in ms. A silently lost connection looks like an idle one. */
 const checkMs = 15_000
@@ -18,7 +18,7 @@ const checkMs = 15_000
  * a steady 20 a second reached another process after 29 ms in the median. Now it is 5 ms.
  */
 const announceMs = 10
-const announceAgainMs = 1_000
+const announceRetryMs = 1_000
 
 /** Listens on its own connection for events of other processes. It connects again when the connection is cut off. */
 export class Listener {
@@ -49,7 +49,7 @@ export class Listener {
       const client = await this.#database.connect()
       this.#client = client
       client.on('notification', ({ payload = '' }) => this.#heard(payload))
-      client.once('end', () => this.#again())
+      client.once('end', () => this.#reconnect())
       this.#lastId = await this.#readLastId(client, `LISTEN ${quoted(this.#database.channel)};`)
       if (this.#isStopped) return void (await client.end())
       this.#isListening = true
@@ -57,7 +57,7 @@ export class Listener {
       this.#check(client)
     } catch {
       // The inbox logs an outage when it cannot accept events.
-      if (this.#client === undefined) this.#again()
+      if (this.#client === undefined) this.#reconnect()
       else this.#client.end().catch(() => {})
     }
   }
@@ -86,11 +86,11 @@ export class Listener {
     unref(this.#timer)
   }
 
-  #again(): void {
+  #reconnect(): void {
     this.#client = undefined
     this.#isListening = false
     if (this.#isStopped) return
-    this.#timer = setTimeout(() => void this.start(), delayMs)
+    this.#timer = setTimeout(() => void this.start(), reconnectDelayMs)
     unref(this.#timer)
   }
 
@@ -128,7 +128,7 @@ export class Announcements {
 
   async #run(): Promise<void> {
     while (this.#isDue && !this.#isStopped) {
-      const waitMs = (await this.#notify()) ? announceMs : announceAgainMs
+      const waitMs = (await this.#notify()) ? announceMs : announceRetryMs
       await new Promise<void>((resolve) => unref(setTimeout(resolve, waitMs)))
     }
     this.#running = undefined

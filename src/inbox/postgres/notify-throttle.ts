@@ -1,7 +1,7 @@
 import { type Timer, unref } from '../../internal/timers.ts'
 
 /** Mean time between two claims that follow notifications, over all processes (ms). */
-const followedMs = 10
+const meanIntervalMs = 10
 
 /**
  * Throttles notifications of accepted events. Every process hears of them, and most would find nothing, so the more processes
@@ -27,7 +27,7 @@ export class NotifyThrottle {
   notified(): void {
     const waitMs = this.#openAt - performance.now()
     if (waitMs <= 0) {
-      this.#openAt = performance.now() + followedMs * this.#processes() * (0.5 + Math.random())
+      this.#openAt = performance.now() + meanIntervalMs * this.#processes() * (0.5 + Math.random())
       return this.#follow()
     }
     this.#timer ??= setTimeout(() => {

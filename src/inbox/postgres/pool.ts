@@ -41,7 +41,7 @@ export const startUp = (
  * Takes a client of a pool. A lost connection ends the process, unless there is a listener from the beginning. {@link
  * releaseClient} removes it.
  */
-export function take(pool: pg.Pool): Promise<pg.PoolClient> {
+export function takeClient(pool: pg.Pool): Promise<pg.PoolClient> {
   return new Promise((resolve, reject) => {
     pool.connect((error, client) => {
       if (error !== undefined || client === undefined) return reject(error)

@@ -6,7 +6,7 @@ export const poolerProblem =
   'Postgres directly or by a pooler in session mode'
 
 /** Rounds of questions to a pooler whose mode is unclear. */
-const rounds = 5
+const maxRounds = 5
 
 /**
  * Finds out whether two open connections reach sessions of their own. A transaction pooler gives a session to whoever asks
@@ -17,7 +17,7 @@ export async function findPooler(
   first: pg.ClientBase,
   second: pg.ClientBase,
 ): Promise<'none' | 'session' | 'transaction'> {
-  for (let round = 1; round <= rounds; round++) {
+  for (let round = 1; round <= maxRounds; round++) {
     const [a, b] = [await sessionOf(first), await sessionOf(second)]
     const [laterB, laterA] = [await sessionOf(second), await sessionOf(first)]
     if (a === b || a !== laterA || b !== laterB) return 'transaction'

@@ -17,8 +17,8 @@ const maxMs = 60_000
 const lockMs = 300
 
 /** The number of attempts to get the locks, and the pause between two attempts, in ms. */
-const lockTries = 20
-const delayMs = 200
+const maxLockAttempts = 20
+const lockRetryDelayMs = 200
 
 interface Condition {
   /** The version of the tables, 0 if there are no tables. */
@@ -139,7 +139,7 @@ async function readVersion(client: Client, schema: string, known: number): Promi
  * Makes or updates the tables. It does not block processes that use them: if they hold a lock for long, it tries again.
  */
 async function makeTables(client: Client, schema: string, all: readonly Migration[]): Promise<boolean> {
-  for (let tries = 1; ; tries++) {
+  for (let attempt = 1; ; attempt++) {
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
     try {
       const isChanged = await makeTablesOnce(client, schema, all)
@@ -147,8 +147,8 @@ async function makeTables(client: Client, schema: string, all: readonly Migratio
       return isChanged
     } catch (error) {
       await client.query('ROLLBACK').catch(() => {})
-      if (!isLocked(error) || tries === lockTries) throw error
-      await new Promise((resolve) => setTimeout(resolve, delayMs))
+      if (!isLocked(error) || attempt === maxLockAttempts) throw error
+      await new Promise((resolve) => setTimeout(resolve, lockRetryDelayMs))
     }
   }
 }

@@ -77,14 +77,14 @@ export class PostgresRecords {
   }
 
   async #writeAll(kind: Kind, entries: readonly PendingRecord[]): Promise<void> {
-    for (let left = entries; left.length > 0; ) {
-      const count = this.#limit.fitting(left, ({ values }) => bytesOf(values))
-      await this.#writePiece(kind, left.slice(0, count))
-      left = left.slice(count)
+    for (let remaining = entries; remaining.length > 0; ) {
+      const count = this.#limit.fitting(remaining, ({ values }) => bytesOf(values))
+      await this.#writeBatch(kind, remaining.slice(0, count))
+      remaining = remaining.slice(count)
     }
   }
 
-  async #writePiece(kind: Kind, entries: readonly PendingRecord[]): Promise<void> {
+  async #writeBatch(kind: Kind, entries: readonly PendingRecord[]): Promise<void> {
     try {
       const values = kind === 'handled' ? columns(entries) : [rows(entries)]
       const answer = await this.#database.measure('record', () =>
@@ -96,7 +96,7 @@ export class PostgresRecords {
       if (isTimeout(error)) this.#limit.exceeded(entries.reduce((sum, { values }) => sum + bytesOf(values), 0))
       // One of them may be the reason, and must hold up no other.
       if (entries.length > 1 && !isUnreachable(error))
-        for (const entry of entries) await this.#writePiece(kind, [entry])
+        for (const entry of entries) await this.#writeBatch(kind, [entry])
       else for (const { reject } of entries) reject(error)
     }
   }
@@ -131,11 +131,11 @@ function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>, ttl
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`
   const union = (row: string) => `ARRAY(
     SELECT unnest(completed) UNION SELECT name FROM json_array_elements_text(${row}) AS name)`
-  const own = `event.id = given.id AND ${isHeldSince('(row ->> 1)::int')}`
+  const isOwned = `event.id = given.id AND ${isHeldSince('(row ->> 1)::int')}`
   const later = `clock_timestamp() + (row ->> 2)::float8 * interval '1 ms'`
   return {
     progress: `
-      UPDATE ${schema}.event SET completed = ${union('row -> 2')} FROM ${given} given WHERE ${own}
+      UPDATE ${schema}.event SET completed = ${union('row -> 2')} FROM ${given} given WHERE ${isOwned}
       RETURNING event.id::text`,
     handled: `
       WITH gone AS (
@@ -149,19 +149,19 @@ function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>, ttl
     retry: `
       UPDATE ${schema}.event SET ${released}, due_at = ${later}, delayed_at = clock_timestamp(), crashes = 0,
         attempts = attempts + (row ->> 5)::int, completed = ${union('row -> 3')}, failed = coalesce((row ->> 4)::json, failed)
-      FROM ${given} given WHERE ${own} RETURNING event.id::text`,
+      FROM ${given} given WHERE ${isOwned} RETURNING event.id::text`,
     release: `
       WITH freed AS (
         UPDATE ${schema}.event SET ${released}, completed = ${union('row -> 3')}, delayed_at = clock_timestamp(),
           due_at = greatest(${later}, CASE WHEN json_array_length(row -> 4) > 0
             THEN received_at + ${ttlMs} * interval '1 ms' END),
           awaits = nullif(ARRAY(SELECT json_array_elements_text(row -> 4)), '{}')
-        FROM ${given} given WHERE ${own} RETURNING event.id
+        FROM ${given} given WHERE ${isOwned} RETURNING event.id
       )
       SELECT id::text, (SELECT pg_notify(${literal(channel)}, '${awaitedMark}')) FROM freed`,
     dead: `
       WITH gone AS (
-        DELETE FROM ${schema}.event USING ${given} given WHERE ${own}
+        DELETE FROM ${schema}.event USING ${given} given WHERE ${isOwned}
         RETURNING event.id, media, owed, releases, ${union('row -> 3')} AS completed, row
       ), moved AS (
         INSERT INTO ${schema}.dead_letter (hash, event_id, media, dead_letter)

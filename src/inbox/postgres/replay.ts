@@ -52,9 +52,9 @@ export const replaceIn =
       channel,
     ]
     const changes = host.expectations?.(parsed)
-    const effective =
+    const changing =
       changes === undefined ? [] : [{ accepted: parsed, hash, changes: withOwed(changes, host.handlersOf) }]
-    const transaction = withChanges(schema, (...parts) => replaceStatement(schema, ...parts), values, effective)
+    const transaction = withChanges(schema, (...parts) => replaceStatement(schema, ...parts), values, changing)
     const [, rows = []] = await tables.askAll(transaction)
     return rows.length > 0
   }

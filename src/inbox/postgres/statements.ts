@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { literalOf, literals, type Parameter, parameter } from './literals.ts'
-import { releaseClient, take } from './pool.ts'
+import { releaseClient, takeClient } from './pool.ts'
 
 export interface StatementsOptions {
   readonly pool: pg.Pool
@@ -72,7 +72,7 @@ export class Statements {
    */
   async batchPrepared({ name, statement, values, message }: PreparedBatch): Promise<Record<string, unknown>[][]> {
     if (!this.#options.prepares) return this.batch(message(statement(literals(values))))
-    const client = await take(this.#options.pool)
+    const client = await takeClient(this.#options.pool)
     let problem: Error | undefined
     try {
       const names = this.#prepared.get(client) ?? new Set()

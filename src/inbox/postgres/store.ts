@@ -36,7 +36,7 @@ export interface PostgresStoreOptions extends Route {
 const pollMs = { listening: 15_000, polling: 250 }
 
 /** Longest wait for what is still to be notified, when the inbox closes (ms). */
-const announceMs = 1_000
+const lastAnnounceMs = 1_000
 
 /** A Postgres database, which any number of processes share. */
 export class PostgresStore implements EventStore {
@@ -212,7 +212,7 @@ export class PostgresStore implements EventStore {
   }
 
   async close(): Promise<void> {
-    await within(announceMs, this.#announcements.stop(), () => {}).catch(() => {})
+    await within(lastAnnounceMs, this.#announcements.stop(), () => {}).catch(() => {})
     await Promise.all([this.#listening?.stop(), this.#database.close(), this.#ownPool?.end()])
   }
 }

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { within } from '../../internal/timers.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
-import { releaseClient, take } from './pool.ts'
+import { releaseClient, takeClient } from './pool.ts'
 
 /** Maximum wait for the answer to a commit or a rollback, in ms. */
 const answerMs = 10_000
@@ -14,7 +14,7 @@ const openQueriesMs = 1_000
  * Takes a client of the pool. If none is free before the signal is aborted, the next free one goes back to the pool.
  */
 export function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
-  const connected = take(pool)
+  const connected = takeClient(pool)
   return unlessAborted(signal, connected).catch((error) => {
     connected.then((client) => releaseClient(client)).catch(() => {})
     throw error

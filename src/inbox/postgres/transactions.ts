@@ -26,19 +26,19 @@ export function transactions({ pool, measured, ...options }: TransactionsOptions
       })
       const client = new TransactionClient(pooled, signal)
       /** Tells whether an error comes from the storage. The step decides: a handler can throw any error. */
-      let isOfStorage = isOurFailure
+      let isStorageError = isOurFailure
       try {
         signal.throwIfAborted()
         const commit = await completion.begin(client.pooled, job, owner, handler)
-        isOfStorage = isStorageFailure
+        isStorageError = isStorageFailure
         const result = await unlessAborted(signal, run(client.lent as never))
         await client.idle()
         signal.throwIfAborted()
-        isOfStorage = isCommitFailure
+        isStorageError = isCommitFailure
         await client.commit(commit).catch((error) => Promise.reject(commitError(error)))
         return result
       } catch (error) {
-        const hasFailed = isOfStorage(error)
+        const hasFailed = isStorageError(error)
         await client.rollBack(hasFailed ? (error as Error) : undefined)
         if (signal.aborted) throw signal.reason
         scope.storageFailed = hasFailed || client.isLost || completion.cannotPrepare(error)

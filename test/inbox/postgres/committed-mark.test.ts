@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { CommittedMark } from '../../../src/inbox/postgres/claim/committed-mark.ts'
-import { LowMarksOf } from '../../../src/inbox/postgres/claim/low-marks.ts'
+import { LowMarkTracker } from '../../../src/inbox/postgres/claim/low-marks.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
 
@@ -35,7 +35,7 @@ describe.skipIf(!findPostgres())('the events that a claim examines', () => {
   }
 
   test('begin 500 before the end of those of ended transactions, although a snapshot is open', async () => {
-    const get = vi.spyOn(LowMarksOf.prototype, 'get')
+    const get = vi.spyOn(LowMarkTracker.prototype, 'get')
     onTestFinished(() => get.mockRestore())
     const handled: string[] = []
     const receiver = postgres.receiver().onAny(({ mediaId }) => void handled.push(mediaId))

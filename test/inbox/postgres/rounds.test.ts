@@ -55,7 +55,7 @@ class Model {
     const media = new Set(this.events.map((event) => event.media))
     const crowded = [...media].filter((each) => this.#count(each, 'here') >= crowd)
     const round = this.#rounds.begin(marks, crowded)
-    const without = new Set([...crowded, ...round.left])
+    const without = new Set([...crowded, ...round.blocked])
     const examined = this.events
       .filter(({ id, state }) => id >= Number(round.event) && state !== 'handled')
       .slice(0, windowSize)
@@ -76,12 +76,12 @@ class Model {
     this.tookMs = 10
     const isFull = chosen.length === limit
     const last = isFull ? chosen.at(-1) : examined[windowSize - 1]
-    const left = examined.filter(({ id, state }) => state === 'waiting' && id <= Number(last?.id))
+    const blocked = examined.filter(({ id, state }) => state === 'waiting' && id <= Number(last?.id))
     const next = { event: `${last?.id ?? this.events.length}`, due: '' }
     const hasMore = this.#rounds.end(round, {
       next,
       hasMore: last !== undefined,
-      left: left.map(({ media }) => media),
+      blocked: blocked.map(({ media }) => media),
       isFull,
       tookMs,
     })

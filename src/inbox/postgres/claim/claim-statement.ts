@@ -77,7 +77,7 @@ export function claimValues({ owner, low, from, ...request }: ClaimValues): read
 }
 
 /** What the parts of the statement are made of: the schema, the order, and each parameter. */
-interface Parts extends Readonly<Record<ParameterName, string>> {
+interface Inputs extends Readonly<Record<ParameterName, string>> {
   readonly schema: string
   readonly isStrict: boolean
 }
@@ -88,23 +88,23 @@ interface Parts extends Readonly<Record<ParameterName, string>> {
  */
 export function claimStatement(schema: string, parameter: Parameter, isStrict = false): string {
   const names = Object.entries(parameterTypes).map(([name, type], index) => [name, `${parameter(index + 1)}::${type}`])
-  const parts: Parts = { schema, isStrict, ...Object.fromEntries(names) }
+  const inputs: Inputs = { schema, isStrict, ...Object.fromEntries(names) }
   return `
-    WITH ${taken(parts)},
-    ${choose(parts)},
-    ${take(parts)},
+    WITH ${taken(inputs)},
+    ${chooseEvents(inputs)},
+    ${claimChosen(inputs)},
     published AS (
       INSERT INTO ${schema}.claim (owner, events, releases)
-      SELECT ${parts.owner}, ${parts.held} || array_agg(id), ${parts.heldReleases} || array_agg(releases)
+      SELECT ${inputs.owner}, ${inputs.held} || array_agg(id), ${inputs.heldReleases} || array_agg(releases)
       FROM claimed HAVING count(*) > 0 RETURNING 1
     ),
     replaced AS (
       DELETE FROM ${schema}.claim
-      WHERE id >= ${parts.lowClaim} AND owner = ${parts.owner} AND EXISTS (SELECT FROM published)
+      WHERE id >= ${inputs.lowClaim} AND owner = ${inputs.owner} AND EXISTS (SELECT FROM published)
     ),
-    ${examine(parts)}
+    ${examineEvents(inputs)}
     SELECT id, ${claimedColumns} FROM claimed
-    UNION ALL SELECT NULL, ${found(parts)}
+    UNION ALL SELECT NULL, ${findings(inputs)}
     ORDER BY id NULLS LAST`
 }
 
@@ -128,7 +128,7 @@ export function claimMessage(schema: string, statement: string, adopt = ''): str
 }
 
 /** The condition that the process has its lease, and has not given up the claim. */
-const mayClaim = ({ schema, owner, generation }: Parts): string => `EXISTS (SELECT FROM ${schema}.owner
+const mayClaim = ({ schema, owner, generation }: Inputs): string => `EXISTS (SELECT FROM ${schema}.owner
   WHERE owner.id = ${owner} AND NOT is_dead AND generation = ${generation})`
 
 /**
@@ -138,7 +138,7 @@ const mayClaim = ({ schema, owner, generation }: Parts): string => `EXISTS (SELE
  * pages could have, and while a snapshot is open, most of these are dead: it would make room for 30,000 events in each
  * of its hash tables, and a claim would take three times as long.
  */
-const taken = ({ schema, owner, owners, lowClaim, held }: Parts): string => `
+const taken = ({ schema, owner, owners, lowClaim, held }: Inputs): string => `
   published_elsewhere AS (${claimedEvents(schema, `claim.id >= ${lowClaim} AND claim.owner <> ${owner}`)}),
   elsewhere AS MATERIALIZED (
     SELECT held.* FROM (SELECT array_agg(id) AS ids, array_agg(media) AS media FROM published_elsewhere) arrays,
@@ -150,8 +150,8 @@ const taken = ({ schema, owner, owners, lowClaim, held }: Parts): string => `
 const isCurrent = '(SELECT is_current FROM current)'
 
 /** The condition that this process may have an event of a media item. */
-const isFree = (parts: Parts, media: string): string => `(
-  ${media} NOT IN (SELECT unnest(${parts.without})) AND ${media} NOT IN (SELECT media FROM elsewhere)
+const isFree = (inputs: Inputs, media: string): string => `(
+  ${media} NOT IN (SELECT unnest(${inputs.without})) AND ${media} NOT IN (SELECT media FROM elsewhere)
 )`
 
 /** The condition that no process has an event, and that it does not wait for a retry. */
@@ -166,50 +166,50 @@ const isAfter = (schema: string, row: string, condition: string): string =>
   isBehind(schema, row, `${isUnclaimed('other')} AND ${condition}`)
 
 /** In a strict order, the condition that no earlier event of the media item is retrying, unless this claim takes it. */
-const isNext = ({ schema, isStrict }: Parts, row: string): string =>
+const isNext = ({ schema, isStrict }: Inputs, row: string): string =>
   isStrict
     ? `NOT ${isBehind(schema, row, 'other.due_at IS NOT NULL AND other.id NOT IN (SELECT id FROM retries)')}`
     : 'true'
 
-const isWaiting = (parts: Parts, row: string): string => `${isUnclaimed(row)} AND ${row}.crashes = 0
-  AND NOT ${isAfter(parts.schema, row, 'other.crashes > 0')} AND ${isNext(parts, row)}`
+const isWaiting = (inputs: Inputs, row: string): string => `${isUnclaimed(row)} AND ${row}.crashes = 0
+  AND NOT ${isAfter(inputs.schema, row, 'other.crashes > 0')} AND ${isNext(inputs, row)}`
 
 /** The events that a claim examines. It is a subquery, since Postgres reads no more of it than it needs. */
-const earliest = ({ schema, fromEvent }: Parts, where = 'true'): string => `(
+const earliest = ({ schema, fromEvent }: Inputs, where = 'true'): string => `(
   SELECT id, media, due_at, crashes FROM ${schema}.event
   WHERE id >= ${fromEvent} AND ${isCurrent} AND ${where} ORDER BY id LIMIT ${windowSize}
 ) earliest`
 
 /** The retries that a claim examines. */
-const due = ({ schema, fromDue }: Parts): string => `(
+const due = ({ schema, fromDue }: Inputs): string => `(
   SELECT id, media, due_at, received_at, awaits FROM ${schema}.event
   WHERE due_at <= now() AND due_at >= ${fromDue} ORDER BY due_at LIMIT ${windowSize}
 ) due`
 
 /** The condition that a due event awaits no handlers, or one of this process, or has become too old to await any. */
-const isForThis = ({ schema, owner, ttl }: Parts): string => `
+const isForThis = ({ schema, owner, ttl }: Inputs): string => `
   (awaits IS NULL OR awaits && ${ownHandlers(schema, owner)} OR received_at <= now() - ${ttl})`
 
 /**
  * Chooses the first events, and the first due retries. It never chooses an event after an unclaimed one of its media
  * item.
  */
-const choose = (parts: Parts): string => {
-  const { schema, limit, suspects, lowEvent, isStrict } = parts
+const chooseEvents = (inputs: Inputs): string => {
+  const { schema, limit, suspects, lowEvent, isStrict } = inputs
   const isFirst = isStrict ? `NOT ${isBehind(schema, 'due', 'other.id NOT IN (SELECT id FROM taken)')}` : 'true'
   return `
     retries AS MATERIALIZED (
-      SELECT id, media FROM ${due(parts)} WHERE ${isFree(parts, 'due.media')} AND ${isForThis(parts)} AND ${isFirst}
+      SELECT id, media FROM ${due(inputs)} WHERE ${isFree(inputs, 'due.media')} AND ${isForThis(inputs)} AND ${isFirst}
       ORDER BY due_at LIMIT ${limit}
     ),
     others AS MATERIALIZED (
-      SELECT id, media FROM ${earliest(parts)}
-      WHERE ${isWaiting(parts, 'earliest')} AND ${isFree(parts, 'earliest.media')} ORDER BY id LIMIT ${limit}
+      SELECT id, media FROM ${earliest(inputs)}
+      WHERE ${isWaiting(inputs, 'earliest')} AND ${isFree(inputs, 'earliest.media')} ORDER BY id LIMIT ${limit}
     ),
     suspects AS MATERIALIZED (
       SELECT id, media FROM ${schema}.event suspect
       WHERE ${isUnclaimed('suspect')} AND crashes > 0 AND ${isCurrent}
-        AND ${isFree(parts, 'suspect.media')} AND ${isNext(parts, 'suspect')}
+        AND ${isFree(inputs, 'suspect.media')} AND ${isNext(inputs, 'suspect')}
         AND NOT ${isAfter(schema, 'suspect', `other.id >= ${lowEvent} AND other.id NOT IN (SELECT id FROM others)`)}
       ORDER BY crashes, id LIMIT ${suspects}
     ),
@@ -217,8 +217,8 @@ const choose = (parts: Parts): string => {
 }
 
 /** Claims the chosen events. Only the row of a retry is written, since it must no longer be due. */
-const take = (parts: Parts): string => {
-  const { schema } = parts
+const claimChosen = (inputs: Inputs): string => {
+  const { schema } = inputs
   return `
     locked AS (
       SELECT id FROM ${schema}.event WHERE id = ANY (ARRAY(SELECT id FROM retries)) FOR UPDATE SKIP LOCKED
@@ -226,7 +226,7 @@ const take = (parts: Parts): string => {
     skipped AS (SELECT id, media FROM retries WHERE id NOT IN (SELECT id FROM locked)),
     changed AS (
       UPDATE ${schema}.event SET since = coalesce(due_at, since), due_at = NULL, awaits = NULL
-      WHERE id = ANY (ARRAY(SELECT id FROM locked)) AND ${mayClaim(parts)}
+      WHERE id = ANY (ARRAY(SELECT id FROM locked)) AND ${mayClaim(inputs)}
         AND NOT EXISTS (SELECT FROM skipped WHERE skipped.media = event.media AND skipped.id < event.id)
       RETURNING *
     ),
@@ -234,7 +234,7 @@ const take = (parts: Parts): string => {
       SELECT * FROM changed
       UNION ALL
       SELECT * FROM ${schema}.event
-      WHERE id = ANY (ARRAY(SELECT id FROM chosen EXCEPT SELECT id FROM retries)) AND ${mayClaim(parts)}
+      WHERE id = ANY (ARRAY(SELECT id FROM chosen EXCEPT SELECT id FROM retries)) AND ${mayClaim(inputs)}
         AND media NOT IN (SELECT media FROM skipped)
     )`
 }
@@ -252,36 +252,36 @@ export interface Found {
   /** `true` if there are more events that were not examined. */
   readonly hasMore: boolean
   /** The hashes of the media items with earlier events that could not be claimed. */
-  readonly left: readonly string[]
+  readonly blocked: readonly string[]
   /** The time until the next retry is due, in ms. `null` if no event waits for a retry. */
   readonly nextRetryInMs: number | null
 }
 
-const isLeft = 'id NOT IN (SELECT id FROM claimed)'
+const isNotClaimed = 'id NOT IN (SELECT id FROM claimed)'
 
 /** Selects what the claim has examined: up to the last event that it chose, if it could choose no more. */
-const examine = (parts: Parts): string => `
-    last AS MATERIALIZED (SELECT max(id) AS id FROM others HAVING count(*) = ${parts.limit}),
+const examineEvents = (inputs: Inputs): string => `
+    last AS MATERIALIZED (SELECT max(id) AS id FROM others HAVING count(*) = ${inputs.limit}),
     examined AS MATERIALIZED (
-      SELECT id, media, ${isUnclaimed('earliest')} AND ${isLeft} AS is_left
-      FROM ${earliest(parts, `id <= coalesce((SELECT id FROM last), ${largestId})`)}
+      SELECT id, media, ${isUnclaimed('earliest')} AND ${isNotClaimed} AS is_unclaimed
+      FROM ${earliest(inputs, `id <= coalesce((SELECT id FROM last), ${largestId})`)}
     )`
 
-const found = (parts: Parts): string => {
-  const { schema, limit, lowClaim, fromDue, committed } = parts
+const findings = (inputs: Inputs): string => {
+  const { schema, limit, lowClaim, fromDue, committed } = inputs
   return `(
     SELECT json_build_object(
       'transactions', ${transactionsSeen(schema)},
       'low', CASE WHEN ${isCurrent} THEN ${marksJson(schema, {
-        event: `coalesce((SELECT min(id) FROM examined WHERE is_left), last_id)`,
-        due: `(SELECT due_at FROM ${due(parts)} WHERE ${isLeft} ORDER BY due_at LIMIT 1)`,
+        event: `coalesce((SELECT min(id) FROM examined WHERE is_unclaimed), last_id)`,
+        due: `(SELECT due_at FROM ${due(inputs)} WHERE ${isNotClaimed} ORDER BY due_at LIMIT 1)`,
         claim: `coalesce((SELECT min(id) FROM ${schema}.claim WHERE id >= ${lowClaim}), ${lowClaim})`,
         committed,
       })} END,
       'next', json_build_object(${placeFields(schema, { event: 'last_id', due: 'last_due', committed })}),
       'hasMore', last_id IS NOT NULL OR last_due IS NOT NULL,
-      'left', coalesce((
-        SELECT json_agg(DISTINCT media::text) FROM examined WHERE is_left AND last_id IS NOT NULL
+      'blocked', coalesce((
+        SELECT json_agg(DISTINCT media::text) FROM examined WHERE is_unclaimed AND last_id IS NOT NULL
       ), '[]'),
       'nextRetryInMs', (
         SELECT greatest(0, ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000))
@@ -290,7 +290,7 @@ const found = (parts: Parts): string => {
     )::text FROM (SELECT
       coalesce((SELECT id FROM last), (SELECT max(id) FROM examined HAVING count(*) = ${windowSize})) AS last_id,
       CASE WHEN (SELECT count(*) FROM retries) = ${limit} THEN (
-        SELECT max(due_at) FROM ${due(parts)} WHERE id IN (SELECT id FROM retries)
+        SELECT max(due_at) FROM ${due(inputs)} WHERE id IN (SELECT id FROM retries)
       ) ELSE (
         SELECT due_at FROM ${schema}.event WHERE due_at <= now() AND due_at >= ${fromDue}
         ORDER BY due_at OFFSET ${windowSize - 1} LIMIT 1

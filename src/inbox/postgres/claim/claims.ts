@@ -10,7 +10,7 @@ import { adoptionSize, adoptStatement } from './awaited.ts'
 import { claimMessage, claimStatement, claimValues, type Found } from './claim-statement.ts'
 import { toClaimed } from './claimed-event.ts'
 import { CommittedMark } from './committed-mark.ts'
-import { type LowMarks, LowMarksOf } from './low-marks.ts'
+import { type LowMarks, LowMarkTracker } from './low-marks.ts'
 import { type ClaimEnd, type Round, Rounds } from './rounds.ts'
 
 /** What a claim has found. */
@@ -49,7 +49,7 @@ export class PostgresClaims {
   readonly #database: Database
   readonly #lease: PostgresLease
   readonly #committed = new CommittedMark()
-  readonly #low: LowMarksOf
+  readonly #low: LowMarkTracker
   readonly #rounds = new Rounds()
   /** `true` if events may await handlers of this process. */
   #mayAdopt = true
@@ -77,7 +77,7 @@ export class PostgresClaims {
     this.#size = this.#minSize
     this.#database = database
     this.#lease = lease
-    this.#low = new LowMarksOf(database, this.#committed)
+    this.#low = new LowMarkTracker(database, this.#committed)
   }
 
   /**
@@ -127,7 +127,7 @@ export class PostgresClaims {
     const { crowded: media, ...request } = ask()
     const crowded = media.map(hashMedia)
     const round = this.#rounds.begin(low, crowded)
-    const without = [...crowded, ...round.left]
+    const without = [...crowded, ...round.blocked]
     const { limit } = request
     const values = claimValues({ ...request, owner, low, from: round, without, ttlMs: this.#ttlMs })
     const adopts = this.#mayAdopt && this.#adopted === 0
@@ -158,7 +158,7 @@ export class PostgresClaims {
     const adopted = adopts ? results.find(([row]) => row?.['adopted'] === true) : undefined
     this.#adopted = Math.max(0, this.#adopted + (adopted?.length ?? 0) - events.length)
     if (adopted?.length === adoptionSize) this.#mayAdopt = true
-    const hasMore = this.#examined(round, low, { ...found, isFull, tookMs: performance.now() - startedAt })
+    const hasMore = this.#endRound(round, low, { ...found, isFull, tookMs: performance.now() - startedAt })
     if (isFull || !hasMore) this.#resize(events.length, isFull)
     return {
       owner,
@@ -170,7 +170,7 @@ export class PostgresClaims {
   }
 
   /** Returns `true` if the next claim can find more. */
-  #examined(round: Round, { event, due }: LowMarks, end: Found & ClaimEnd): boolean {
+  #endRound(round: Round, { event, due }: LowMarks, end: Found & ClaimEnd): boolean {
     if (end.low === null) {
       this.#low.forget()
       this.#rounds.startOver()

@@ -8,10 +8,10 @@ import { type CommittedMark, lastId } from './committed-mark.ts'
  */
 const minDelayMs = 1_000
 const maxDelayMs = 60_000
-const maxPart = 0.01
+const maxTimeShare = 0.01
 
 /** Maximum time of a search, in ms: it reads every dead row. */
-const searchMs = 30_000
+const searchTimeoutMs = 30_000
 
 /**
  * The ids that may still be committed, among the newest ones, if a transaction that writes stays open for long: each process
@@ -54,7 +54,7 @@ export interface FoundMarks {
  * committed late. The next search finds it. A released event has to come before the later ones of its media item, so a
  * claim compares `owners`, which changes in the same commit.
  */
-export class LowMarksOf {
+export class LowMarkTracker {
   readonly #database: Database
   #marks: FoundMarks | undefined
   #searchAt = 0
@@ -102,7 +102,7 @@ export class LowMarksOf {
     const committed = this.#committed.id
     const results = await this.#database.batch(
       `BEGIN ISOLATION LEVEL READ COMMITTED;
-       SET LOCAL statement_timeout = ${searchMs};
+       SET LOCAL statement_timeout = ${searchTimeoutMs};
        ${turnOff('jit', 'enable_seqscan')};
        WITH claimed AS MATERIALIZED (${claimedEvents(schema)}), first AS MATERIALIZED (
          SELECT id FROM ${schema}.event WHERE due_at IS NULL AND id NOT IN (SELECT id FROM claimed) ORDER BY id LIMIT 1
@@ -118,10 +118,10 @@ export class LowMarksOf {
          (NOT EXISTS (SELECT FROM claimed UNION ALL SELECT FROM first UNION ALL SELECT FROM first_due))::text AS is_empty;
        SELECT ${tookMs} AS took;
        COMMIT`,
-      searchMs,
+      searchTimeoutMs,
     )
     const [[found] = [], [duration] = []] = results.slice(-3)
-    const delayMs = Math.max(minDelayMs, Math.min(Number(duration?.['took']) / maxPart, maxDelayMs))
+    const delayMs = Math.max(minDelayMs, Math.min(Number(duration?.['took']) / maxTimeShare, maxDelayMs))
     this.#emptyAt = found?.['is_empty'] === 'true' ? committed : undefined
     this.#searchAt = this.#isForgotten ? 0 : performance.now() + delayMs
     return JSON.parse(found?.['marks'] as string)
