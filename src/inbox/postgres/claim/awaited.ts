@@ -1,33 +1,29 @@
 import type { HandlerName } from '../../inbox.ts'
 
-// An event that only other processes can go on with awaits their handlers: `event.awaits` names them, and it is due when it
-// becomes too old. A process adopts the events that await its handlers, a batch at a time: they are due from then on, for
-// every process that has one of these handlers. So an event passes no process in vain, however long it waits.
-//
-// A name is stored as JSON, since Postgres stores no NUL.
+// An event that only other processes can handle awaits their handlers: `event.awaits` names them, and `due_at` is when
+// it gets too old to wait. A process adopts a batch of events that await its handlers: they become due for every
+// process with one of these handlers. However long an event waits, no process claims it in vain.
 
-/** Payload of the notification that events were released, or that handlers were removed. */
+/** Notification payload: events were released, or handlers removed. */
 export const awaitedMark = 'awaited'
 
-/** Events that are adopted at a time. They are due, and other processes' claims read them. */
+/** Events adopted at a time. They are due, so claims of other processes read them. */
 export const adoptionSize = 1_000
 
-/** What a process publishes of its handlers: the name, or of a handler of some types the name with each of them. */
+/** Names a process publishes for its handlers: the name, or name and type for each. JSON, as text holds no NUL. */
 export const publishedNames = (handlers: readonly HandlerName[]): string[] =>
   handlers.flatMap(({ name, types }) =>
     types === undefined ? [JSON.stringify(name)] : types.map((type) => JSON.stringify([name, type])),
   )
 
-/** Reads a handler as a process has published it. */
 export function toHandler(published: string): HandlerName {
   const parsed: string | readonly [name: string, type: string] = JSON.parse(published)
   return typeof parsed === 'string' ? { name: parsed } : { name: parsed[0], types: [parsed[1]] }
 }
 
 /**
- * What an event of a type awaits if it owes these handlers.
- * @param own what its process has published. It can't go on with the event itself, although it has these handlers: they leave
- * out test deliveries, for example
+ * Names that an event of `type` awaits if it owes `handlers`. `own`: names its process publishes. It has these handlers
+ * but can't handle the event: they skip test deliveries, for example.
  */
 export const awaitedNames = (handlers: readonly string[], type: string, own: readonly string[]): string[] =>
   handlers
@@ -35,14 +31,10 @@ export const awaitedNames = (handlers: readonly string[], type: string, own: rea
     .filter((names) => !names.some((name) => own.includes(name)))
     .flat()
 
-/** The handlers that a process has published. */
 export const ownHandlers = (schema: string, owner: string): string =>
   `(SELECT handlers FROM ${schema}.owner WHERE owner.id = ${owner})`
 
-/**
- * Adopts the events that await a handler of this process, or one that was removed, which any process can go on without. The
- * condition on `due_at` fits no index: Postgres would read all retries to find these events.
- */
+/** Adopts events that await our handlers or removed ones. `coalesce` bars the `due_at` index: it has all retries. */
 export const adoptStatement = (schema: string, owner: string): string => `
   WITH names AS MATERIALIZED (
     SELECT ${ownHandlers(schema, owner)} AS own, ARRAY(SELECT name FROM ${schema}.removed_handler) AS removed

@@ -8,34 +8,27 @@ import { claimedColumns } from './claimed-event.ts'
 import { type TransactionsSeen, transactionsSeen } from './committed-mark.ts'
 import { type FoundMarks, type LowMarks, marksJson, ownersText, placeFields } from './low-marks.ts'
 
-/**
- * The number of events that a claim examines, and of due retries. It is larger than the number of events that may still
- * be committed.
- */
+/** Events examined per claim, and due retries. Must exceed the number of events that may still be uncommitted. */
 const windowSize = 5_000
 
-/** What a claim is asked for. */
 export interface ClaimValues {
   readonly owner: Claimant
-  /** The maximum number of events. A claim can return the same number of due retries in addition. */
+  /** Maximum number of events. Up to as many due retries come on top. */
   readonly limit: number
-  /** `true` to claim also a suspect. */
   readonly withSuspect: boolean
-  /** The hashes of media items whose events are not claimed. */
+  /** Hashes of media items to skip. */
   readonly without: readonly string[]
-  /** The events that the process has. */
   readonly held: readonly HeldEvent[]
-  /** The time for which keys are remembered (ms). Older events await no handlers. */
+  /** How long keys are remembered (ms). Older events await no handlers. */
   readonly ttlMs: number
   readonly low: LowMarks
-  /** The place at which the examined events begin. */
   readonly from: Place
 }
 
-/** A place among the events by their id, and among the retries by their due time. */
+/** A position in both indexes: by id for events, by due time for retries. */
 export type Place = Pick<LowMarks, 'event' | 'due'>
 
-/** The parameters of a claim, in their order, with their types. */
+/** Parameters in order, with their types. */
 const parameterTypes = {
   owner: 'uuid',
   generation: 'integer',
@@ -55,7 +48,6 @@ const parameterTypes = {
 
 type ParameterName = keyof typeof parameterTypes
 
-/** The values of the parameters, in their order. */
 export function claimValues({ owner, low, from, ...request }: ClaimValues): readonly string[] {
   const values: Record<ParameterName, unknown> = {
     owner: owner.id,
@@ -76,16 +68,13 @@ export function claimValues({ owner, low, from, ...request }: ClaimValues): read
   return (Object.keys(parameterTypes) as ParameterName[]).map((name) => `${values[name]}`)
 }
 
-/** What the parts of the statement are made of: the schema, the order, and each parameter. */
+/** The schema, the order, and the placeholder of each parameter. */
 interface Inputs extends Readonly<Record<ParameterName, string>> {
   readonly schema: string
   readonly isStrict: boolean
 }
 
-/**
- * Makes the statement of a claim. It returns the claimed events in order, and then what it found.
- * @param isStrict true to claim nothing from behind a retry
- */
+/** Builds the claim statement: the claimed events in order, then a row of findings. Strict: nothing behind a retry. */
 export function claimStatement(schema: string, parameter: Parameter, isStrict = false): string {
   const names = Object.entries(parameterTypes).map(([name, type], index) => [name, `${parameter(index + 1)}::${type}`])
   const inputs: Inputs = { schema, isStrict, ...Object.fromEntries(names) }
@@ -108,14 +97,10 @@ export function claimStatement(schema: string, parameter: Parameter, isStrict = 
     ORDER BY id NULLS LAST`
 }
 
-/**
- * Makes the message of a claim. The second result from the end is that of the statement.
- * @param adopt the statement that adopts events
- */
+/** Builds the claim's message. The result of `statement` is the second from the end. `adopt` runs first. */
 export function claimMessage(schema: string, statement: string, adopt = ''): string {
-  // Without statistics, Postgres assumes that these queries are expensive, and that there are few events: it would
-  // compile the query, read all the events, or sort those of a media item instead of reading the first ones from the
-  // index. So the best plan does not depend on the values either.
+  // Without statistics, Postgres would JIT-compile, scan the table, or sort a media item's events instead of reading
+  // the first ones from the index. With these settings, one generic plan suits all values.
   return `
     BEGIN ISOLATION LEVEL READ COMMITTED;
     ${turnOff('synchronous_commit', 'jit', 'enable_seqscan')};
@@ -127,16 +112,15 @@ export function claimMessage(schema: string, statement: string, adopt = ''): str
     COMMIT`
 }
 
-/** The condition that the process has its lease, and has not given up the claim. */
+/** Condition: the process holds its lease, and has not given up this claim. */
 const mayClaim = ({ schema, owner, generation }: Inputs): string => `EXISTS (SELECT FROM ${schema}.owner
   WHERE owner.id = ${owner} AND NOT is_dead AND generation = ${generation})`
 
 /**
- * Selects the events that processes have. Their number matters, and not that of the unclaimed events before them. Each
- * process publishes its events with each claim, in the same commit and under the lock of all claims, so that none is
- * missing. They pass through arrays, of which Postgres expects ten elements. It expects as many rows of `claim` as its
- * pages could have, and while a snapshot is open, most of these are dead: it would make room for 30,000 events in each
- * of its hash tables, and a claim would take three times as long.
+ * Selects the events that processes hold: the cost grows with these, not with unclaimed ones. Each process publishes
+ * what it holds with each claim, in the same commit and under the claim lock, so none is missed. The arrays fix the
+ * planner's estimates: over dead rows of `claim`, kept by an open snapshot, it would size each hash table for 30,000
+ * events, and a claim would take three times as long.
  */
 const taken = ({ schema, owner, owners, lowClaim, held }: Inputs): string => `
   published_elsewhere AS (${claimedEvents(schema, `claim.id >= ${lowClaim} AND claim.owner <> ${owner}`)}),
@@ -149,12 +133,12 @@ const taken = ({ schema, owner, owners, lowClaim, held }: Inputs): string => `
 
 const isCurrent = '(SELECT is_current FROM current)'
 
-/** The condition that this process may have an event of a media item. */
+/** Condition: this process may have events of the media item. */
 const isFree = (inputs: Inputs, media: string): string => `(
   ${media} NOT IN (SELECT unnest(${inputs.without})) AND ${media} NOT IN (SELECT media FROM elsewhere)
 )`
 
-/** The condition that no process has an event, and that it does not wait for a retry. */
+/** Condition: no process holds the event, and it isn't waiting for a retry. */
 const isUnclaimed = (row: string): string => `${row}.due_at IS NULL AND ${row}.id NOT IN (SELECT id FROM taken)`
 
 const isBehind = (schema: string, row: string, condition: string): string => `(
@@ -165,7 +149,7 @@ const isBehind = (schema: string, row: string, condition: string): string => `(
 const isAfter = (schema: string, row: string, condition: string): string =>
   isBehind(schema, row, `${isUnclaimed('other')} AND ${condition}`)
 
-/** In a strict order, the condition that no earlier event of the media item is retrying, unless this claim takes it. */
+/** Condition of strict order: no earlier event of the media item is retrying, except those this claim takes. */
 const isNext = ({ schema, isStrict }: Inputs, row: string): string =>
   isStrict
     ? `NOT ${isBehind(schema, row, 'other.due_at IS NOT NULL AND other.id NOT IN (SELECT id FROM retries)')}`
@@ -174,26 +158,22 @@ const isNext = ({ schema, isStrict }: Inputs, row: string): string =>
 const isWaiting = (inputs: Inputs, row: string): string => `${isUnclaimed(row)} AND ${row}.crashes = 0
   AND NOT ${isAfter(inputs.schema, row, 'other.crashes > 0')} AND ${isNext(inputs, row)}`
 
-/** The events that a claim examines. It is a subquery, since Postgres reads no more of it than it needs. */
+/** The events a claim examines. A subquery, so Postgres stops reading once it has enough. */
 const earliest = ({ schema, fromEvent }: Inputs, where = 'true'): string => `(
   SELECT id, media, due_at, crashes FROM ${schema}.event
   WHERE id >= ${fromEvent} AND ${isCurrent} AND ${where} ORDER BY id LIMIT ${windowSize}
 ) earliest`
 
-/** The retries that a claim examines. */
 const due = ({ schema, fromDue }: Inputs): string => `(
   SELECT id, media, due_at, received_at, awaits FROM ${schema}.event
   WHERE due_at <= now() AND due_at >= ${fromDue} ORDER BY due_at LIMIT ${windowSize}
 ) due`
 
-/** The condition that a due event awaits no handlers, or one of this process, or has become too old to await any. */
+/** Condition: a due event awaits no handlers, awaits one of this process, or is too old to await any. */
 const isForThis = ({ schema, owner, ttl }: Inputs): string => `
   (awaits IS NULL OR awaits && ${ownHandlers(schema, owner)} OR received_at <= now() - ${ttl})`
 
-/**
- * Chooses the first events, and the first due retries. It never chooses an event after an unclaimed one of its media
- * item.
- */
+/** Chooses the first events and the first due retries, never an event behind an unclaimed one of its media item. */
 const chooseEvents = (inputs: Inputs): string => {
   const { schema, limit, suspects, lowEvent, isStrict } = inputs
   const isFirst = isStrict ? `NOT ${isBehind(schema, 'due', 'other.id NOT IN (SELECT id FROM taken)')}` : 'true'
@@ -216,7 +196,7 @@ const chooseEvents = (inputs: Inputs): string => {
     chosen AS MATERIALIZED (SELECT * FROM retries UNION SELECT * FROM suspects UNION SELECT * FROM others)`
 }
 
-/** Claims the chosen events. Only the row of a retry is written, since it must no longer be due. */
+/** Claims the chosen events. Only retries are written: they must no longer be due. */
 const claimChosen = (inputs: Inputs): string => {
   const { schema } = inputs
   return `
@@ -239,27 +219,22 @@ const claimChosen = (inputs: Inputs): string => {
     )`
 }
 
-/** The other findings of a claim, as JSON. */
 export interface Found {
-  /**
-   * The low marks, if the claim began at them. `null`: the given low marks are no longer valid, and only due retries were
-   * chosen, which have no order.
-   */
+  /** New low marks, if the claim started at the old ones. `null`: those were stale, and only retries were chosen. */
   readonly low: FoundMarks | null
   readonly transactions: TransactionsSeen
-  /** The place at which the next claim continues. */
   readonly next: Place
-  /** `true` if there are more events that were not examined. */
+  /** True if some events were not examined. */
   readonly hasMore: boolean
-  /** The hashes of the media items with earlier events that could not be claimed. */
+  /** Hashes of media items with an earlier event that could not be claimed. */
   readonly blocked: readonly string[]
-  /** The time until the next retry is due, in ms. `null` if no event waits for a retry. */
+  /** Time to the next retry (ms). `null` if none is waiting. */
   readonly nextRetryInMs: number | null
 }
 
 const isNotClaimed = 'id NOT IN (SELECT id FROM claimed)'
 
-/** Selects what the claim has examined: up to the last event that it chose, if it could choose no more. */
+/** Selects what the claim examined. If it reached its limit: up to the last event chosen. */
 const examineEvents = (inputs: Inputs): string => `
     last AS MATERIALIZED (SELECT max(id) AS id FROM others HAVING count(*) = ${inputs.limit}),
     examined AS MATERIALIZED (

@@ -4,7 +4,7 @@ import { reviveEvent, reviveFailedAttempts } from '../../engine/stored.ts'
 import type { FailedAttempt, TraceCarrier } from '../../reading.ts'
 import type { ClaimedEvent } from '../../sql/event.ts'
 
-/** The columns of a claimed event as one JSON text, because the pool's parsers can be the user's. */
+/** The columns of a claimed event as one JSON text: the pool's type parsers may be the user's. */
 export const claimedColumns = `json_build_object(
   'id', id::text, 'event', event, 'receivedAt', extract(epoch FROM received_at) * 1000,
   'attempts', attempts, 'completed', completed, 'crashes', crashes, 'trace', trace, 'failedAttempts', failed,

@@ -1,10 +1,7 @@
 /**
- * Selects the claimed events of a process, or of all of them, as `id`, `media` and `owner`.
- *
- * A claim writes no event: a process publishes in `claim` the ids of the events that it has, each with the number of times
- * that the event had been released by then. A release adds 1 to the number of the event. So what a process published no
- * longer counts, and neither does a record that it writes later.
- * @param where a condition on the rows of `claim`
+ * Selects claimed events as `id`, `media` and `owner`. A claim doesn't write its events: a process publishes their ids
+ * in `claim`, each with the event's `releases`. A release increments that number, and so fences off the old owner: its
+ * claim and late records no longer count. `where` filters the rows of `claim`.
  */
 export const claimedEvents = (schema: string, where = 'true'): string => `
   SELECT held.id, held.media, claim.owner
@@ -15,11 +12,8 @@ export const claimedEvents = (schema: string, where = 'true'): string => `
     ) held
   WHERE ${where}`
 
-/** Releases an event. What its process records about it later is not written. */
+/** Releases an event, and fences off what its process records later. */
 export const released = 'releases = releases + 1'
 
-/**
- * The condition that the process that claimed an event still has it. Only then it can record anything about it.
- * @param releases the number of the event's releases when it was claimed
- */
+/** The fence: true while the claimant still holds the event. `releases`: the event's number when it was claimed. */
 export const isHeldSince = (releases: string): string => `event.releases = ${releases}`

@@ -13,37 +13,35 @@ import { CommittedMark } from './committed-mark.ts'
 import { type LowMarks, LowMarkTracker } from './low-marks.ts'
 import { type ClaimEnd, type Round, Rounds } from './rounds.ts'
 
-/** What a claim has found. */
 export interface ClaimAnswer {
-  /** The lease that the events were claimed with. */
+  /** Lease under which the events were claimed. */
   readonly owner: Claimant
   /** In order of acceptance. */
   readonly events: readonly ClaimedEvent[]
-  /** The time until the next retry is due, in ms. `undefined` if no event waits for a retry. */
+  /** Time to the next retry (ms). `undefined` if none is waiting. */
   readonly nextRetryInMs: number | undefined
-  /** The time until the next claim even if no event arrives, in ms. `Infinity` if that is not needed. */
+  /** Delay before another claim is needed even if no event arrives (ms). `Infinity` if none is. */
   readonly nextStepInMs: number
-  /** `true` if there may be more: the claim found as many events as it wanted, or did not examine all of them. */
+  /** True if there may be more: the claim was full, or did not examine everything. */
   readonly hasMore: boolean
 }
 
-/** Maximum number of events of a claim. One of 256 takes little longer than one of 64: a backlog took 0.7 of the time. */
+/** Maximum events per claim. One of 256 takes little longer than one of 64. */
 export const maxSize = 256
 
-/** The time in which as many events as the size must begin, in ms, so that the next claim is larger. */
+/** If a full claim's events all start within this time (ms), the next claim doubles. */
 const fastMs = 100
 
-/** The time after which the size begins again with the least one, in ms: the next events may take longer. */
+/** Without claims for this time (ms), the size resets: the next events may be slower. */
 const staleMs = 1_000
 
 /**
- * Claims events that are due, the oldest first. It claims no event if another process has one of the same media item,
- * or if an earlier one of the media item is unclaimed. So each media item's events are handled in order across
- * processes. A claim is not flushed to the disk: if Postgres crashes and forgets it, another process can also claim
- * the event. Both run its handlers, and a transaction of a handler is committed by one of them. A process claims nothing after
- * its lease is over.
+ * Claims due events, oldest first. Each media item's events stay in order across processes: a claim skips an event
+ * while another process holds one of the same media item, or while an earlier one is unclaimed. Once its lease is over,
+ * a process claims nothing. A claim examines a bounded number of events; {@link Rounds} decides where it starts.
  *
- * A claim examines a limited number of events. {@link Rounds} decides where it begins.
+ * A claim's commit is not flushed to disk. If Postgres crashes and forgets it, another process may claim the event too:
+ * both run its handlers, but only one can commit a handler's transaction.
  */
 export class PostgresClaims {
   readonly #database: Database
@@ -51,25 +49,22 @@ export class PostgresClaims {
   readonly #committed = new CommittedMark()
   readonly #low: LowMarkTracker
   readonly #rounds = new Rounds()
-  /** `true` if events may await handlers of this process. */
+  /** True if events may await handlers of this process. */
   #mayAdopt = true
-  /** Adopted events that no claim of this process has taken yet. */
+  /** Adopted events that this process has not claimed. */
   #adopted = 0
   readonly #ttlMs: number
   readonly #isStrict: boolean
   readonly #minSize: number
   #size: number
   #processes = 1
-  /** The time of that claim (`performance.now()`). */
+  /** Time of the last claim that found events (`performance.now()`). */
   #claimedAt = Number.NEGATIVE_INFINITY
-  /** The number of events of the last claim that found any. */
+  /** Number of events in that claim. */
   #lastFound = 0
   #isQuiet = false
 
-  /**
-   * @param concurrency the number of events that the process handles at a time
-   * @param ttlMs the time for which keys are remembered (ms)
-   */
+  /** `concurrency`: events handled at a time. `ttlMs`: how long keys are remembered. */
   constructor(database: Database, lease: PostgresLease, concurrency: number, ttlMs: number, order?: EventOrder) {
     this.#ttlMs = ttlMs
     this.#isStrict = order === 'strict'
@@ -80,49 +75,45 @@ export class PostgresClaims {
     this.#low = new LowMarkTracker(database, this.#committed)
   }
 
-  /**
-   * The number of events that this process wants to have, running ones included: twice its concurrency, and more while it
-   * begins all it claims soon. If its handlers are slow, the rest is for processes with a free slot.
-   */
+  /** How many events to hold, running ones included. Slow handlers leave the rest to processes with free slots. */
   get size(): number {
     if (performance.now() - this.#claimedAt > staleMs) this.#size = this.#minSize
     return this.#size
   }
 
-  /** `true` if another claim would find nothing until an event is accepted or replayed. */
+  /** True if a claim would find nothing until an event is accepted or replayed. */
   get isQuiet(): boolean {
     return this.#isQuiet
   }
 
-  /** The number of processes at the last claim. */
   get processes(): number {
     return this.#processes
   }
 
-  /** Old events may have come back. */
+  /** Looks for new low marks, and adopts: old events may be back. */
   lookBack(): void {
     this.#mayAdopt = true
     this.#low.forget()
   }
 
-  /** Events may await handlers of this process. */
+  /** Adopts at the next claim: events may await handlers of this process. */
   lookForAwaited(): void {
     this.#mayAdopt = true
   }
 
-  /** A while has passed since the last claim: other processes may have taken the adopted events. */
+  /** Adopts again after a while without claims: other processes may have claimed what was adopted. */
   lookAround(): void {
     this.#mayAdopt = true
     this.#adopted = 0
   }
 
-  /** @param ask called when the claim is sent */
+  /** @param ask called just before the claim is sent */
   async next(ask: () => Want): Promise<ClaimAnswer> {
     const { schema } = this.#database
     this.#isQuiet = false
     const low = await this.#low.get()
     this.#processes = low.owners.split(',').length
-    // The process may have begun a new lease, or lost events, while the marks were read.
+    // Read after the marks: by now the process may have a new lease, or fewer events.
     const owner = this.#lease.self
     const { crowded: media, ...request } = ask()
     const crowded = media.map(hashMedia)
@@ -131,7 +122,7 @@ export class PostgresClaims {
     const { limit } = request
     const values = claimValues({ ...request, owner, low, from: round, without, ttlMs: this.#ttlMs })
     const adopts = this.#mayAdopt && this.#adopted === 0
-    // Events may be released while the claim is on its way.
+    // Before sending: events may be released while the claim is in flight.
     if (adopts) this.#mayAdopt = false
     const startedAt = performance.now()
     const results = await this.#database
@@ -145,7 +136,7 @@ export class PostgresClaims {
         }),
       )
       .catch((error) => {
-        // So many large events may not arrive in time.
+        // This many large events may not arrive in time.
         if (isTimeout(error)) this.#size = Math.ceil(this.#size / 2)
         throw error
       })
@@ -169,22 +160,19 @@ export class PostgresClaims {
     }
   }
 
-  /** Returns `true` if the next claim can find more. */
+  /** Returns true if the next claim can find more. */
   #endRound(round: Round, { event, due }: LowMarks, end: Found & ClaimEnd): boolean {
     if (end.low === null) {
       this.#low.forget()
       this.#rounds.startOver()
       return true
     }
-    // It began at the low marks, so it has read everything above them.
+    // It started at the low marks, so it has read everything above them.
     if (round.event === event && round.due === due) this.#low.raise(end.low)
     return this.#rounds.end(round, end)
   }
 
-  /**
-   * Keeps the size that a steady load needs. If claims that are not full lowered it further, 64 callers would fill every
-   * second claim exactly, and the one after it would find nothing: each event took 1 to 12 % more CPU.
-   */
+  /** Shrinks only after a mostly empty claim: otherwise every other claim of a steady load would find nothing. */
   #resize(found: number, isFull: boolean): void {
     if (found === 0) return
     const now = performance.now()

@@ -1,33 +1,31 @@
 import { literal } from '../schema.ts'
 
-/** Selects the last id that an event has been given. */
+/** Selects the last event id handed out. */
 export const lastId = (schema: string): string =>
   `coalesce(pg_sequence_last_value(${literal(`${schema}.event_id`)}), 0)`
 
 /**
- * A part of a WITH that gives the transaction its id. Read it before the ids of events are taken: `nextval` does so only for
- * every 32nd id, and a claim must see the transaction of each id.
+ * WITH part that assigns the transaction id. Read it before `nextval`, which does so only for every 32nd event id: a
+ * claim must see the transaction behind each.
  */
 export const writing = 'writing AS MATERIALIZED (SELECT pg_current_xact_id())'
 
-/** The transactions of Postgres at a claim. */
 export interface TransactionsSeen {
-  /** The last id that an event had been given at the end of the claim. */
+  /** Last event id handed out by the end of the claim. */
   readonly lastId: string
-  /** The oldest transaction that was writing at its beginning, and the one that would come next. */
+  /** Oldest writing transaction at the start of the claim, and the next one to come. */
   readonly oldest: string
   readonly next: string
 }
 
-/** Selects {@link TransactionsSeen} as JSON. */
 export const transactionsSeen = (schema: string): string => `json_build_object(
   'lastId', ${lastId(schema)}::text,
   'oldest', pg_snapshot_xmin(pg_current_snapshot())::text, 'next', pg_snapshot_xmax(pg_current_snapshot())::text
 )`
 
 /**
- * Finds out up to which id no event is still being committed. The ids up to that of one claim were given to transactions
- * that had begun before the next claim. Once these have ended, a claim sees all of their events. Snapshots do not matter.
+ * High-water mark of committed events: none up to this id is still being committed. Ids handed out by one claim belong
+ * to transactions begun before the next; once these end, claims see all their events.
  */
 export class CommittedMark {
   #id = '0'
@@ -39,7 +37,7 @@ export class CommittedMark {
   }
 
   saw({ lastId, oldest, next }: TransactionsSeen): void {
-    // The sequence began again, as after a failover to a logical replica.
+    // The sequence restarted, as after a failover to a logical replica.
     if (Number(lastId) < Number(this.#lastId)) this.#reset()
     if (this.#pending !== undefined && BigInt(oldest) >= this.#pending.before) {
       this.#id = this.#pending.id

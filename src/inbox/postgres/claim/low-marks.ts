@@ -3,63 +3,55 @@ import { tookMs, turnOff } from '../schema.ts'
 import { claimedEvents } from './claimed.ts'
 import { type CommittedMark, lastId } from './committed-mark.ts'
 
-/**
- * The pause between two searches, in ms, at least and at most, and the part of the time that they may take in Postgres.
- */
+/** Minimum and maximum delay between searches (ms), and the share of time they may take in Postgres. */
 const minDelayMs = 1_000
 const maxDelayMs = 60_000
 const maxTimeShare = 0.01
 
-/** Maximum time of a search, in ms: it reads every dead row. */
+/** Statement timeout of a search (ms). It reads every dead row. */
 const searchTimeoutMs = 30_000
 
-/**
- * The ids that may still be committed, among the newest ones, if a transaction that writes stays open for long: each process
- * stores up to 1,000 events at a time.
- */
+/** Newest ids that may be uncommitted under a long writing transaction. A process stores up to 1,000 at a time. */
 const maxUncommittedIds = 2_000
 
 /**
- * The newest committed ids that claims read anyway. As Postgres reads handled events, it makes room for new ones on their
- * pages: without this, the table grew 1.4 times as fast until a vacuum.
+ * Newest committed ids read again. It prunes their pages: without, the table grew 1.4 times as fast until a vacuum.
  */
 const rereadIds = 500
 
-/** Maximum time until a statement commits after it sets `due_at`. */
+/** Longest time between setting `due_at` and the commit. */
 const recordedWithin = "interval '10 s'"
 
-/** The places at which a claim begins to read each index, as texts of SQL. */
+/** Where a claim starts reading each index, as SQL texts. */
 export interface LowMarks extends FoundMarks {
-  /** No event with this id or a lower one is still being committed. */
+  /** No event up to this id is still being committed. */
   readonly committed: string
 }
 
-/** The {@link LowMarks} that a claim or a search finds. */
 export interface FoundMarks {
-  /** No claimable event has a lower id, except events that wait for a retry. */
+  /** No claimable event has a lower id, retries aside. */
   readonly event: string
   /** No claimable retry is due earlier. */
   readonly due: string
-  /** No claim of a process has a lower id. */
+  /** No row of `claim` has a lower id. */
   readonly claim: string
-  /** The processes for which these marks are valid. */
+  /** The state of the processes for which these marks hold: see {@link ownersText}. */
   readonly owners: string
 }
 
 /**
- * Keeps the {@link LowMarks} of this process. As long as a session has a snapshot open, Postgres removes no dead rows.
- * A claim that starts at the beginning of an index would read the rows of all events that were handled since.
- *
- * Each claim raises the marks to the rows that it has read. An event can later appear below them, if it was replayed or
- * committed late. The next search finds it. A released event has to come before the later ones of its media item, so a
- * claim compares `owners`, which changes in the same commit.
+ * Tracks the {@link LowMarks} of this process. While a snapshot is open, Postgres can't remove dead rows, and a claim
+ * from the beginning of an index would read every event handled since. Claims raise the marks to what they have read. A
+ * replayed or late-committed event may then turn up below; the next search finds it. A released event can't wait that
+ * long, since later ones of its media item must not overtake it: claims compare `owners`, which changes in the same
+ * commit.
  */
 export class LowMarkTracker {
   readonly #database: Database
   #marks: FoundMarks | undefined
   #searchAt = 0
   #isForgotten = false
-  /** Set if the last search found no event: the id up to which none was still being committed. */
+  /** Set if the last search found no event: the id up to which all were committed. */
   #emptyAt: string | undefined
   readonly #committed: CommittedMark
 
@@ -68,7 +60,7 @@ export class LowMarkTracker {
     this.#committed = committed
   }
 
-  /** Reads the marks, or searches for them. */
+  /** Returns the marks. Searches first if that is due. */
   async get(): Promise<LowMarks> {
     let marks = this.#marks
     if (marks === undefined || performance.now() >= this.#searchAt) {
@@ -78,10 +70,7 @@ export class LowMarkTracker {
     return { ...marks, committed: this.#committed.id }
   }
 
-  /**
-   * Returns `true` if there are no events, neither waiting nor claimed nor retrying, and this is the last id that one has been
-   * given. Only a replay can bring one back then.
-   */
+  /** True if there are no events at all, and `lastId` is still the last id. Only a replay can then bring one back. */
   isEmptyAt(lastId: string): boolean {
     return lastId === this.#emptyAt
   }
@@ -90,13 +79,13 @@ export class LowMarkTracker {
     this.#marks = marks
   }
 
-  /** Searches again before the next claim, even if a search is running. */
+  /** Forces a search before the next claim, even if one is running. */
   forget(): void {
     this.#isForgotten = true
     this.#searchAt = 0
   }
 
-  /** The search does not hold the lock of the claims, since it is slow if many rows are dead or wait for a retry. */
+  /** Does not hold the claim lock: many dead or retrying rows make it slow. */
   async #search(): Promise<FoundMarks> {
     const { schema } = this.#database
     const committed = this.#committed.id
@@ -128,10 +117,7 @@ export class LowMarkTracker {
   }
 }
 
-/**
- * Selects {@link FoundMarks} as JSON.
- * @param lowest expressions for the lowest rows of the search, or NULL
- */
+/** Selects {@link FoundMarks} as JSON, from expressions for the lowest rows, or NULL. */
 export const marksJson = (
   schema: string,
   { claim, ...place }: Readonly<Record<'event' | 'due' | 'claim' | 'committed', string>>,
@@ -141,10 +127,7 @@ export const marksJson = (
   'owners', ${ownersText(schema)}
 )`
 
-/**
- * Selects a place as fields of JSON. It is below the rows that may still be committed. In JSON a time is as in ISO 8601; as
- * a text, it would depend on DateStyle, and may not be read back.
- */
+/** Selects a position below all rows that may be uncommitted. As JSON, since times as text depend on DateStyle. */
 export const placeFields = (
   schema: string,
   { event, due, committed }: Readonly<Record<'event' | 'due' | 'committed', string>>,
@@ -152,10 +135,7 @@ export const placeFields = (
   'event', least(${event}, greatest(${lastId(schema)} - ${maxUncommittedIds}, least(${committed}, ${lastId(schema)}) - ${rereadIds}))::text,
   'due', least(${due}, now() - ${recordedWithin})`
 
-/**
- * Selects a text that changes whenever a process releases events: it ends, its claims are given up, or those of a dead
- * process are taken over in steps. Each step writes its row.
- */
+/** Selects a text that changes with each release: a process ends or gives up claims, or a takeover writes its row. */
 export const ownersText = (schema: string): string =>
   `(SELECT coalesce(string_agg(concat_ws(':', id, generation, CASE WHEN is_dead THEN owner.xmin::text END), ',' ORDER BY id), '')
     FROM ${schema}.owner)`

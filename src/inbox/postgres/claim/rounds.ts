@@ -1,53 +1,48 @@
 import type { Found, Place } from './claim-statement.ts'
 import type { LowMarks } from './low-marks.ts'
 
-/**
- * The rest after reading events that cannot be claimed, as a multiple of the time that it took, and its maximum, in ms:
- * the time may be that of the network, or of the claims of others.
- */
+/** Delay after unclaimable events, as a multiple of the claim's time, and its maximum (ms), for slow networks. */
 const delayFactor = 10
 const maxDelayMs = 1_000
 
-/** A way through the events, from the first to the newest. */
+/** A pass over the events, from the first to the newest. */
 export interface Round {
   event: Place['event']
   due: Place['due']
-  /** The media items with an event that a claim of this round did not take. Their later events have to wait for it. */
+  /** Media items with an event that this round did not claim. Their later events must wait for it. */
   readonly blocked: Set<string>
 }
 
-/** The end of a claim. */
 export interface ClaimEnd extends Pick<Found, 'next' | 'hasMore' | 'blocked'> {
-  /** `true` if the claim found as many events as it wanted. */
+  /** True if the claim found as many events as it asked for. */
   readonly isFull: boolean
   readonly tookMs: number
 }
 
 /**
- * Decides where a claim begins. Usually that is at the first events. These can all belong to media items that processes
- * have: more than a claim examines. In that case a round goes on behind them, up to the newest events, and stays there.
- * From then on, events that arrive are claimed there. The first events, and a new round that replaces the previous one,
- * take only a part of the time.
+ * Decides where a claim starts: usually at the first events. If these all belong to media items that processes hold,
+ * and are more than a claim examines, a round moves past them to the newest events, stays there and claims what
+ * arrives. Rereading the first events, and a new round to replace the old one, take only a share of the time.
  */
 export class Rounds {
   #owners: string | undefined
-  /** The round that has not reached the newest events yet. */
+  /** The round on its way to the newest events. */
   #advancing: Round | undefined
-  /** The round that has reached them, and stays there. */
+  /** The round that has arrived there, and stays. */
   #newest: Round | undefined
-  /** The times of the next claim at the first events, and of the next step of the round that is underway. */
+  /** Earliest time of a claim at the first events, and of the advancing round's next step (`performance.now()`). */
   #firstAt = 0
   #stepAt = 0
-  /** The media items that were skipped at the first events, since this process had enough of their events. */
+  /** Media items skipped at the first events, because this process held enough of theirs. */
   #crowded: readonly string[] = []
-  /** `true` if the last claim has to be followed by another one. */
+  /** True if another claim must follow the last one. */
   #hasMore = false
-  /** `true` if the process was woken up while the first events rested. */
+  /** True if the process was woken while the first events were backing off. */
   #mustReadFirst = false
 
-  /** Returns the place at which the next claim begins, as a round that begins or goes on. */
+  /** Returns the round of the next claim: the current one, or a new one at the low marks. */
   begin(low: LowMarks, crowded: readonly string[]): Round {
-    // A process has released events. They may be before the place of a round.
+    // Events were released, maybe before a round's position.
     if (low.owners !== this.#owners) this.startOver()
     this.#owners = low.owners
     const now = performance.now()
@@ -62,7 +57,7 @@ export class Rounds {
     return { event: low.event, due: low.due, blocked: new Set() }
   }
 
-  /** Records the end of a claim. Returns `true` if the next claim can find more. */
+  /** Ends a claim. Returns true if the next one can find more. */
   end(round: Round, { next, hasMore, blocked, isFull, tookMs }: ClaimEnd): boolean {
     round.event = next.event
     round.due = next.due
@@ -80,7 +75,7 @@ export class Rounds {
     return this.#hasMore
   }
 
-  /** The time until the next claim even if no event arrives, in ms. `Infinity` if that is not needed. */
+  /** Delay before another claim is needed even if no event arrives (ms). `Infinity` if none is. */
   get nextInMs(): number {
     const firstAt = this.#mustReadFirst ? this.#firstAt : Number.POSITIVE_INFINITY
     const stepAt = this.#advancing ? this.#stepAt : Number.POSITIVE_INFINITY
