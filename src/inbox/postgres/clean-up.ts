@@ -1,40 +1,36 @@
 import type { Database } from './database.ts'
 import { largestId, turnOff } from './schema.ts'
 
-/** The number of expired keys in a step, and the maximum number of other rows that it removes or corrects. */
+/** Expired keys per step, and maximum number of other rows removed or corrected. */
 const sliceSize = 2_000
 
-/** Pauses between two clean-ups, in ms: usually, while there is more to clean up, and while it only finds what stays. */
+/** Delay before the next step (ms): once done, while there is more, while it only finds rows that must stay. */
 const delayMs = { idle: 60_000, busy: 100, fruitless: 1_000 }
 
-/** The time after a clean-up for which another one is not worth a statement in an idle database, in ms. */
+/** Time after a clean-up for which an idle database is left alone (ms). */
 const recentMs = 3_600_000
 
-/** The place before the first key, the first record and the first end of expectations. */
+/** The position before all keys, records and expectation ends. */
 const start = { key: '-infinity', record: '0', end: '-infinity' }
 
 interface Progress {
-  /** The time of acceptance of the last examined key. `null` if there were no more keys. */
+  /** Acceptance time of the last key examined. `null` if there were no more. */
   readonly key: string | null
   readonly record: string | null
   readonly end: string | null
-  /** `true` if the step removed anything. */
   readonly hasRemoved: boolean
 }
 
 /**
- * Removes expired keys and the records of their events, some at a time. The keys of unfinished events and of dead
- * letters stay. It also removes expired ends of expectations and old names of removed handlers, and it corrects delays.
+ * Removes expired keys and their events' records, a slice at a time. Keys of unfinished events and dead letters stay.
+ * Also removes expired expectation ends and names of removed handlers, and corrects delays.
  */
 export class CleanUp {
   readonly #database: Database
   readonly #ttlMs: number
-  /**
-   * The place at which the next step begins. A step from the beginning would always examine the same keys that have to
-   * stay.
-   */
+  /** Where the next step starts: from the beginning, each would examine the same keys that must stay. */
   #cursor = start
-  /** The time at which a step left nothing to do (`performance.now()`). */
+  /** When a step left nothing to do (`performance.now()`). */
   #doneAt = Number.NEGATIVE_INFINITY
 
   constructor(database: Database, ttlMs: number) {
@@ -42,12 +38,11 @@ export class CleanUp {
     this.#ttlMs = ttlMs
   }
 
-  /** `true` if a clean-up ended a short time ago. */
   get isRecent(): boolean {
     return performance.now() - this.#doneAt < Math.min(recentMs, this.#ttlMs)
   }
 
-  /** Makes the next step. Returns the pause before another one, in ms. */
+  /** Runs the next step. Returns the delay before another (ms). */
   async step(): Promise<number> {
     const results = await this.#database.patient.batch(this.#statements())
     const { key, record, end, hasRemoved } = JSON.parse(results.at(-2)?.[0]?.['progress'] as string) as Progress
@@ -61,12 +56,11 @@ export class CleanUp {
   #statements(): string {
     const { schema } = this.#database
     const expired = `now() - ${this.#ttlMs} * interval '1 ms'`
-    // Records are read by id, and expire by the end of their event: a replay is handled long after it was accepted.
+    // Records are read by id, but expire by the end of their event: a replay is handled long after it was accepted.
     const isRemembered = `to_timestamp(((record ->> 3)::float8 + (record ->> 4)::float8) / 1000) >= ${expired}`
     const firstRemembered = `SELECT id FROM ${schema}.key WHERE accepted_at >= ${expired} ORDER BY accepted_at LIMIT 1`
-    // Events that were accepted together have one time, so a step examines all of them. The subqueries have a limit,
-    // nothing is compiled, and the keys are an array: otherwise Postgres compares every key with every row of a
-    // subquery.
+    // Events accepted together share a time, so a step examines all of them. Subqueries with a limit, no JIT, and keys
+    // in an array: otherwise Postgres compares every key with every row of a subquery.
     return `
       BEGIN;
       ${turnOff('jit')};
@@ -109,7 +103,7 @@ export class CleanUp {
   }
 }
 
-/** Delays anew what was delayed while the clock of Postgres was ahead: it could be due in 30 days instead of 30 s. */
+/** Restarts delays that were set while Postgres' clock was ahead: a retry in 30 s could be due in 30 days. */
 const correctDelays = (table: string): string => `
   UPDATE ${table} SET due_at = now() + (due_at - delayed_at), delayed_at = now() WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${table} WHERE delayed_at > clock_timestamp() AND due_at IS NOT NULL

@@ -9,13 +9,13 @@ import { quoted } from './schema.ts'
 import { type PreparedBatch, Statements } from './statements.ts'
 import { type Tables, tablesOver } from './tables.ts'
 
-/** Connections (at most), by purpose. A slow read, or a step that waits for a lock, must not hold up the others. */
+/** Maximum connections by purpose. A slow read or a wait for a lock must not hold up the others. */
 const connections = { accepting: 3, handling: 2, renewing: 1, reading: 2, patient: 2 }
 
-/** Time after which an idle connection is closed (ms). Longer than the pause between two renewals or polls. */
+/** Time after which idle connections are closed (ms). Longer than the time between renewals or polls. */
 const idleMs = 30_000
 
-/** The pauses between two attempts to reach Postgres, in ms: the first, and the longest. */
+/** First and longest delay between attempts to reach Postgres (ms). */
 const minDelayMs = 25
 const maxDelayMs = 1_000
 
@@ -27,7 +27,7 @@ export interface DatabaseOptions {
   readonly host: Pick<InboxHost, 'logger' | 'measured'>
 }
 
-/** The inbox's own connections to Postgres. Handlers cannot use them up. */
+/** The inbox's own connections. Handlers can't use them up. */
 export class Database {
   readonly schema: string
   readonly channel: string
@@ -46,7 +46,6 @@ export class Database {
   readonly reading: Statements
   /** For upkeep. */
   readonly patient: Statements
-  /** The tables, for operators. */
   readonly tables: Tables
   #opening: Promise<void> | undefined
   #problem: unknown
@@ -90,26 +89,23 @@ export class Database {
     this.tables = this.tablesOn(this.reading)
   }
 
-  /** `false` behind a transaction pooler: it has no place for prepared statements. */
+  /** False behind a transaction pooler, which can't keep prepared statements. */
   get prepares(): boolean {
     return this.#options.listen
   }
 
-  /** Opens the inbox's tables, and repeats that until it succeeds. It calls `opened` afterwards. */
+  /** Opens the inbox's tables, then calls `opened`. Retries until both succeed. */
   start(opened: () => Promise<void>): void {
     this.#opening = this.#open(opened)
     this.#opening.catch(() => {})
   }
 
-  /**
-   * Resolves once the tables are open.
-   * @throws WebhookError `unavailable` when the first attempt fails
-   */
+  /** Resolves once the tables are open. Rejects with `unavailable` if the first attempt fails. */
   async ready(): Promise<void> {
     await this.#opening
   }
 
-  /** @throws WebhookError `unavailable` until the tables are open */
+  /** Throws `unavailable` until the tables are open. */
   checkReady(): void {
     if (!this.#isOpen) throw unreachable(this.#problem)
   }
@@ -130,7 +126,7 @@ export class Database {
     }
   }
 
-  /** Finds out how Postgres is reached, and makes the tables. These connections begin without settings. */
+  /** Detects poolers, then makes the tables. These connections start without pinned settings. */
   async #prepare(): Promise<void> {
     const client = await takeClient(this.#pools.patient)
     try {
@@ -141,10 +137,7 @@ export class Database {
     }
   }
 
-  /**
-   * Pins the settings of all later connections, unless they go through a pooler, whose other users would get them too.
-   * @throws WebhookError `unavailable` behind a transaction pooler
-   */
+  /** Pins the settings of later connections, unless a pooler would share them. Throws behind a transaction pooler. */
   async #checkRoute(client: pg.PoolClient): Promise<void> {
     const other = await this.connect()
     const pooler = await findPooler(client, other).finally(() => other.end().catch(() => {}))
@@ -152,35 +145,29 @@ export class Database {
     if (pooler === 'none') this.#pinned.config = startUp(this.#config, this.#options.timeoutMs)
   }
 
-  /** The tables, for the step that opens the inbox. */
+  /** The tables, usable before the inbox is open. */
   get unopened(): Tables {
     return tablesOver(this.channel, (query) => this.renewing.run(query))
   }
 
-  /** The tables, over some connections. A step is repeated while Postgres is unreachable, for up to `timeoutMs`. */
+  /** The tables over some connections. Retries while Postgres is unreachable, for up to `timeoutMs`. */
   tablesOn(statements: Statements): Tables {
     return tablesOver(this.channel, (query) => this.reach(() => statements.run(query)))
   }
 
-  /** Runs one statement of the handling side. */
   query<Row>(text: string, values?: unknown[], name?: string): Promise<Row[]> {
     return this.handling.query(text, values, name)
   }
 
-  /** Runs several statements of the handling side in one message. */
   batch(text: string, timeoutMs?: number): Promise<Record<string, unknown>[][]> {
     return this.handling.batch(text, timeoutMs)
   }
 
-  /** Runs statements of the handling side in one message, one of them prepared. */
   batchPrepared(batch: PreparedBatch): Promise<Record<string, unknown>[][]> {
     return this.handling.batchPrepared(batch)
   }
 
-  /**
-   * Runs a step, and repeats it while Postgres is unreachable, for up to `timeoutMs`.
-   * @throws WebhookError `unavailable`
-   */
+  /** Runs a step. Retries while Postgres is unreachable, up to `timeoutMs`, then throws `unavailable`. */
   async reach<T>(step: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.#options.timeoutMs
     for (let delayMs = minDelayMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
@@ -194,12 +181,12 @@ export class Database {
     }
   }
 
-  /** Runs a step, and reports its duration if durations are measured. */
+  /** Runs a step, and reports its duration if the host measures. */
   measure<T>(step: string, run: () => Promise<T>): Promise<T> {
     return measure(this.#options.host.measured, step, run)
   }
 
-  /** Connects once more, to listen. */
+  /** Opens one more connection, to listen on. */
   async connect(): Promise<pg.Client> {
     const client = new this.#Client(this.#config)
     client.on('error', () => {})
@@ -213,7 +200,7 @@ export class Database {
   }
 }
 
-/** Wraps an error of Postgres or of the network. */
+/** Wraps an error of Postgres or the network. */
 export const unreachable = (cause: unknown): WebhookError =>
   cause instanceof WebhookError
     ? cause
@@ -226,9 +213,8 @@ export const unreachable = (cause: unknown): WebhookError =>
       )
 
 /**
- * Returns `true` if an error means that Postgres is unreachable, starting, failing over or too busy, so that the same
- * statement can succeed soon. The codes are those of "PostgreSQL Error Codes"; an error without a code comes from the
- * network.
+ * Returns true if the same statement may soon succeed: Postgres is unreachable, starting, failing over or too busy. For
+ * the codes see "PostgreSQL Error Codes". An error without one comes from the network.
  */
 export function isUnreachable(error: unknown): boolean {
   const { code } = error as { code?: unknown }

@@ -6,25 +6,25 @@ import { claimedEvents } from './claim/claimed.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import type { Tables } from './tables.ts'
 
-/** Rows of a table that one statement examines, if no index leads to the matching rows. */
+/** Rows examined per statement when no index leads to the matching ones. */
 const sliceSize = 20_000
 
-/** The claimed events, with what their processes publish. */
+/** Claimed events, with what their processes publish. */
 const claimed = (schema: string): string => `claimed AS MATERIALIZED (
   SELECT held.id, held.owner, process, running -> held.id::text AS started_at
   FROM (${claimedEvents(schema)}) held LEFT JOIN ${schema}.owner ON owner.id = held.owner
 )`
 
 /**
- * How Postgres' events are read. `listen`: processes hear notifications. `owner`: the owner of this process's claims; claimed events
- * of others count as running.
+ * How operators read events. `listen`: processes hear notifications. `owner`: the id under which this process claims;
+ * events claimed by others count as running.
  */
 export const postgresReading = (
   tables: Tables,
   { listen, owner }: { readonly listen: boolean; readonly owner?: () => string },
 ): EventReading => ({
   longestScan: { ms: 1_000 },
-  // Counting 800,000 waiting events took longer than a statement may.
+  // Counting 800,000 waiting events exceeded the statement timeout.
   maxCounted: 100_000,
   isRetrying: 'due_at IS NOT NULL',
   makeDue: 'due_at = $now, delayed_at = $now, awaits = NULL',
@@ -40,10 +40,7 @@ export const postgresReading = (
   stop: async (key) => listen && (await askToStop(tables, key, owner?.() ?? null)),
 })
 
-/**
- * If no index leads to the matching rows, Postgres examines all of them in slices, and only returns those that may match.
- * A statement would take too long otherwise.
- */
+/** Without an index to the matching rows, reads a slice and returns those that may match: more would time out. */
 async function sliceOf(tables: Tables, query: CheckedQuery, after: EventId | undefined): Promise<Slice> {
   const { state, type, mediaId, order } = query
   const values: Value[] = []
@@ -64,8 +61,8 @@ async function sliceOf(tables: Tables, query: CheckedQuery, after: EventId | und
   )
   const end = row?.end ?? undefined
   const isBefore = end === undefined ? '' : ` ${upTo} $${values.push(end)}`
-  // Postgres cannot read the type, because the JSON may have characters that Postgres cannot store as text. A payload can
-  // have such a text.
+  // Postgres can't parse JSON with characters it can't store as text, so the type is searched as text. A payload may
+  // contain it too.
   const typeParameter = type === undefined ? undefined : `$${values.push(JSON.stringify(type))}`
   const where = (id: string, table: EventTable) => {
     const bounded = end === undefined ? 'true' : id + isBefore
@@ -83,7 +80,7 @@ function ofState(state: CheckedQuery['state']): string {
   return state === 'running' ? ' AND id IN (SELECT id FROM claimed)' : ''
 }
 
-/** Asks the process that has the event, if it is not `owner`, to stop its handler, and does not wait for it. */
+/** Asks the process that holds the event, unless it is `owner`, to stop its handler. Doesn't wait for it. */
 async function askToStop(tables: Tables, key: string, owner: string | null): Promise<boolean> {
   const rows = await tables.read(
     `WITH ${claimed(tables.schema)}

@@ -4,27 +4,27 @@ import { hashKey, hashMedia } from './keys.ts'
 import { literalOf, literals, type Parameter } from './literals.ts'
 import { turnOff } from './schema.ts'
 
-/** An event that is stored with its effects. */
+/** An event, and the expectations it begins and ends. */
 interface ChangingEvent {
   readonly accepted: AcceptedEvent
-  /** The hash of its key. */
+  /** Hash of its key. */
   readonly hash: string
   readonly changes: OwedExpectationChanges
 }
 
-/** Offset up to which the clock of this process counts as that of Postgres: a statement can take as long to arrive. */
+/** Clock offset that counts as none: a statement may take as long to arrive. */
 const toleratedOffset = "interval '5 s'"
 
 /**
- * The offset from the clock of this process to that of Postgres, which decides what is overdue. Without it, a rule of two
- * minutes fired at once on a server whose clock was three minutes behind.
+ * Offset from this process's clock to Postgres', which decides what is overdue. Without it, a two-minute rule fired at
+ * once on a server whose clock was three minutes behind.
  */
 const clockOffset = (): string => {
   const offset = `(clock_timestamp() - to_timestamp(${Date.now()} / 1000.0))`
   return `CASE WHEN ${offset} BETWEEN -${toleratedOffset} AND ${toleratedOffset} THEN interval '0' ELSE ${offset} END`
 }
 
-/** The columns of the rules that events begin or end, and of the expectations that they begin, with their types. */
+/** Columns, with types, of the subjects that events mark and of the expectations they begin. */
 const markColumns = { by: 'uuid', subject: 'uuid', ended_at: 'bigint' }
 const beginColumns = {
   by: 'uuid',
@@ -42,15 +42,11 @@ const beginColumns = {
 type Row<Columns> = Readonly<Record<keyof Columns, unknown>>
 
 /**
- * Makes a transaction of a statement that stores events, with the effects of the new ones. The second result is that of
- * the statement.
- *
- * The statement also writes the begins and the ends, and locks the row of each rule and media item among the ends. If
- * another process stores an event of the same ones, one of the two waits. Only the second statement sees what the other
- * process has committed meanwhile. It removes what is ended, in whatever order the two came.
- * @param statement makes the statement from its parameters and from further parts of its WITH. The hashes of new events
- * are in its part `new`
- * @param values the values of its parameters
+ * Builds a transaction that runs `statement` and changes the expectations of the new events. The result of `statement`
+ * is the second. It also writes begins and ends, and locks the row of each subject (a rule and a media item): of two
+ * processes that store events of the same subject, one waits. Only the DELETE sees what the other committed meanwhile,
+ * and removes ended expectations in whatever order the two came.
+ * @param statement built from its parameters and further WITH parts. Its part `new` has the hashes of new events
  */
 export function withChanges(
   schema: string,
@@ -61,7 +57,7 @@ export function withChanges(
   const marks = events.flatMap(marksOf)
   const begins = events.flatMap(beginsOf)
   const text = statement(literals(values), changeParts(schema, marks, begins))
-  // Without statistics, Postgres could read all expectations instead of searching those of each subject.
+  // Without statistics, Postgres might read all expectations instead of looking up each subject.
   const settings = turnOff('enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit')
   return `
     BEGIN ISOLATION LEVEL READ COMMITTED;
@@ -92,13 +88,10 @@ const beginsOf = ({ accepted, hash: by, changes: { at, begins } }: ChangingEvent
     owed: JSON.stringify(owed),
   }))
 
-/** The hash of a rule and a media item. It is longer than that of the media item alone, since a collision would do harm. */
+/** Hash of a rule and a media item. Longer than a media item's, since a collision would do harm. */
 const subjectOf = (rule: string, { event }: AcceptedEvent): string => hashKey(JSON.stringify([rule, event.mediaId]))
 
-/**
- * The rows of the ends are locked in one order, and after the keys, so that two processes cannot deadlock. A begin locks
- * its row and does not change it.
- */
+/** End rows are locked in one order, after the keys, against deadlocks. A begin locks its row without changing it. */
 const changeParts = (
   schema: string,
   marks: readonly Row<typeof markColumns>[],

@@ -1,17 +1,14 @@
 import type { Database } from './database.ts'
 import { literal, tookMs, turnOff } from './schema.ts'
 
-/** Maximum number of expectations that are handed over in a commit. */
+/** Maximum expectations fired per commit. */
 const maxCommit = 500
 
-/**
- * Minimum pause, as a multiple of the time that a search took in Postgres, and its maximum, in ms. A search passes the
- * dead rows that an open snapshot keeps.
- */
+/** Delay in multiples of the search time, and its maximum (ms). A search reads dead rows under an open snapshot. */
 const delayFactor = 10
 const maxDelayMs = 30_000
 
-/** Maximum time of a search, in ms. */
+/** Statement timeout of a search (ms). */
 const searchTimeoutMs = 30_000
 
 interface Fired {
@@ -20,11 +17,11 @@ interface Fired {
   readonly took: string
 }
 
-/** Hands over what is overdue, in any process. */
+/** Fires overdue expectations, whichever process comes first. */
 export class Overdue {
   readonly #database: Database
   readonly #stored: () => void
-  /** The deadline from which the next step searches, so that it does not read the dead rows before it again. */
+  /** Deadline at which the next step starts, past the dead rows before it. */
   #from = '-infinity'
 
   /** @param stored called when there may be new events */
@@ -34,9 +31,8 @@ export class Overdue {
   }
 
   /**
-   * Stores the events of the expectations whose deadline has passed, and removes these, in one commit. If an event ends
-   * one of them at the same time, the first commit counts. Resolves with the time until the next step (ms), Infinity if none is
-   * open.
+   * Replaces expectations past their deadline by their events, in one commit. If an event ends one at the same time,
+   * the first commit wins. Resolves with the time until the next step (ms), Infinity if none is open.
    */
   async step(): Promise<number> {
     let mayHaveStored = true

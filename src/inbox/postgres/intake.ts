@@ -10,26 +10,26 @@ import { hashKey, hashMedia } from './keys.ts'
 import { type Parameter, parameter } from './literals.ts'
 import { literal } from './schema.ts'
 
-/** Maximum number of events of a statement. Their bytes are limited too. */
+/** Maximum events per statement. Their bytes are limited too. */
 const maxBatch = 500
 
-/** Maximum number of events that wait for Postgres. They stay in memory even when it hangs. */
+/** Maximum events waiting for Postgres. They stay in memory even if it hangs. */
 const maxWaiting = 5_000
 
-/** The number of statements that run at a time. While one waits for the disk, the next one is prepared. */
+/** Statements in flight. While one waits for the disk, the next is prepared. */
 const maxBatchesInFlight = 2
 
-/** The pause before events are sent again, in ms, while Postgres is unreachable. */
+/** Delay before events are sent again while Postgres is unreachable (ms). */
 const retryDelayMs = 50
 
 /** An event on its way to the database. */
 class PendingEvent implements Timed {
   readonly startedAt = performance.now()
   readonly accepted: AcceptedEvent
-  /** The JSON of the names of the handlers that it owes. */
+  /** JSON array with the names of the handlers it owes. */
   readonly owed: string
   readonly bytes: number
-  /** Made for each event, so that a payload without JSON, such as a BigInt, fails its own delivery only. */
+  /** Serialised per event: a payload without JSON, such as a BigInt, fails only its own delivery. */
   readonly json: string
   readonly hash: string
   readonly changes: OwedExpectationChanges | undefined
@@ -52,7 +52,7 @@ class PendingEvent implements Timed {
     this.owed = JSON.stringify(owed)
     this.hash = hash
     this.changes = changes
-    // Each expectation that it begins has an event of about the same size.
+    // Each expectation it begins stores an event of about the same size.
     this.bytes = bytesOf(this.json) * (1 + (changes?.begins.length ?? 0))
     this.stored = new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -70,23 +70,20 @@ class PendingEvent implements Timed {
     this.#reject(error)
   }
 
-  /** Its time is up. The event may be stored anyway. In that case its next delivery is a duplicate. */
+  /** Times out. The event may be stored anyway; then its next delivery is a duplicate. */
   expire(): void {
     this.fail(unreachable(this.problem))
   }
 }
 
-/**
- * Stores events. Events of the same moment share a statement, and so one commit and one wait for the disk. While
- * Postgres is unreachable they wait up to `timeoutMs`.
- */
+/** Group commit: events of the same moment share a statement, and so a commit and a wait for the disk. */
 export class Intake {
   readonly #database: Database
   readonly #deadlines: Deadlines
   readonly #limit = new ByteLimit()
   readonly #statement: string
   readonly #stored: () => void
-  /** The events that are not stored yet, by the hash of their key. */
+  /** Events not stored yet, by key hash. */
   readonly #entries = new Map<string, PendingEvent>()
   #waiting: PendingEvent[] = []
   #batchesInFlight = 0
@@ -101,14 +98,11 @@ export class Intake {
     this.#statement = acceptStatement(database.schema)
   }
 
-  /**
-   * Stores an event. Resolves with `true` once it is stored, or with `false` if its key was known.
-   * @throws WebhookError `overloaded`, or `unavailable` when Postgres cannot be reached in time
-   */
+  /** Resolves with `false` for a known key. Throws `overloaded`, or rejects with `unavailable` after `timeoutMs`. */
   add({ accepted, owed, changes }: NewEvent): Promise<boolean> {
     const hash = hashKey(accepted.event.key)
     const first = this.#entries.get(hash)
-    // The first one may not be stored yet.
+    // The first may not be stored yet.
     if (first !== undefined) return first.stored.then(() => false)
     if (this.#entries.size >= maxWaiting) throw new WebhookError('overloaded', 'too many events wait for Postgres')
     const entry = new PendingEvent(accepted, owed, hash, changes)
@@ -125,7 +119,7 @@ export class Intake {
     if (this.#entries.size === 0) this.#onIdle?.()
   }
 
-  /** Starts a statement at the end of the turn, with all the events of the turn. */
+  /** Sends a batch at the end of the turn, with all events of the turn. */
   #schedule(): void {
     if (this.#isScheduled || this.#batchesInFlight >= maxBatchesInFlight) return
     setImmediate(() => {
@@ -139,13 +133,13 @@ export class Intake {
     const entries = this.#nextBatch()
     if (entries.length === 0) return
     this.#batchesInFlight++
-    // The next statement does not wait for the answer to this one.
+    // The next batch doesn't wait for this answer.
     if (this.#waiting.length > 0) this.#schedule()
     try {
       this.#database.checkReady()
       const rows = await this.#database.measure('accept', () => this.#store(entries))
       const stored = new Set(rows.map(({ hash }) => hash.replaceAll('-', '')))
-      // If the first answer was lost, the event is known now, but no process was told of it.
+      // If the first answer was lost, a stored event now counts as known, but no process has heard of it.
       if (stored.size > 0 || entries.some(({ problem }) => problem !== undefined)) this.#stored()
       for (const entry of entries) entry.end(stored.has(entry.hash))
     } catch (error) {
@@ -159,7 +153,7 @@ export class Intake {
     }
   }
 
-  /** Stores events one by one, after Postgres has rejected their statement: one of them may be the reason. */
+  /** Stores events one by one after Postgres rejected their batch: one of them may be the reason. */
   async #storeEach(entries: readonly PendingEvent[]): Promise<void> {
     for (const entry of entries) {
       if (entry.hasEnded) continue
@@ -178,14 +172,14 @@ export class Intake {
     const { schema } = this.#database
     const values = columns(entries)
     const changing = entries.filter(hasChanges)
-    // It is prepared: for a single event, planning took half of its time. Its plan reads no table, so that it stays good.
+    // Prepared, because planning took half the time of a single event. The plan reads no table, so it stays good.
     if (changing.length === 0) return this.#database.accepting.query<StoredRow>(this.#statement, values, 'accept')
     const transaction = withChanges(schema, (...parts) => acceptStatement(schema, ...parts), values, changing)
     const [, rows] = await this.#database.accepting.batch(transaction)
     return rows as unknown as StoredRow[]
   }
 
-  /** Removes the events of the next statement from the queue. It leaves out events whose time is up. */
+  /** Takes the next batch from the queue. Drops events that have timed out. */
   #nextBatch(): readonly PendingEvent[] {
     const alive = this.#waiting.filter(({ hasEnded }) => !hasEnded)
     const count = Math.min(
@@ -196,7 +190,6 @@ export class Intake {
     return alive
   }
 
-  /** Puts events back into the queue while Postgres is unreachable. */
   async #requeue(entries: readonly PendingEvent[], error: unknown): Promise<void> {
     for (const entry of entries) entry.problem = error
     this.#waiting.unshift(...entries)
@@ -215,7 +208,6 @@ export class Intake {
 const hasChanges = (entry: PendingEvent): entry is PendingEvent & { readonly changes: OwedExpectationChanges } =>
   entry.changes !== undefined
 
-/** The row of an event that was new. */
 interface StoredRow {
   readonly hash: string
 }
@@ -225,15 +217,14 @@ const columns = (entries: readonly PendingEvent[]) => [
   entries.map(({ accepted }) => hashMedia(accepted.event.mediaId)),
   entries.map(({ json }) => json),
   entries.map(({ accepted }) => accepted.receivedAt.getTime()),
-  // With `array_nulls` off, Postgres reads a null in an array as a text.
+  // Not null: with `array_nulls` off, Postgres reads NULL in an array as text.
   entries.map(({ accepted: { trace } }) => (trace === undefined ? '' : JSON.stringify(trace))),
   entries.map(({ owed }) => owed),
 ]
 
 /**
- * Stores the events whose keys are new, in the order of the arrays, and returns the hashes of their keys. Keys are
- * inserted in the order of their hashes, so that two processes with the same keys cannot deadlock.
- * @param parts further parts of its WITH
+ * Stores the events with new keys, in array order, and returns the hashes of these keys. Keys are inserted in hash
+ * order, against deadlocks. `parts`: further WITH parts.
  */
 const acceptStatement = (schema: string, value: Parameter = parameter, parts = ''): string => `
   WITH ${writing}, given AS MATERIALIZED (

@@ -11,20 +11,18 @@ import type { Database } from './database.ts'
 import { literalOf } from './literals.ts'
 import { literal, lockClass, turnOff } from './schema.ts'
 
-/** Maximum time of a takeover or a release (ms). */
+/** Timeout of a takeover or a release (ms). */
 const slowStepMs = 30_000
 
-/** Identifies a lease in a claim. */
 export interface Claimant {
   readonly id: string
-  /** Changes when the process gives up claims. A claim of an earlier generation claims nothing. */
+  /** Incremented when the process gives up claims. Fences off claims in flight. */
   readonly generation: number
 }
 
 /**
- * The lease of this process: a row that it renews, by the clock of Postgres. Each row in `claim` has its id. Once it has
- * expired, any other process takes the claimed events over, and this one can record nothing about them. A process that
- * cannot reach Postgres knows the end of its lease from its own clock.
+ * The lease: a row that this process renews, by Postgres' clock. Its rows in `claim` have the same id. After expiry,
+ * any process takes over the events, and this one can record nothing. Cut off from Postgres, it goes by its own clock.
  */
 export class PostgresLease {
   readonly #database: Database['renewing']
@@ -34,13 +32,10 @@ export class PostgresLease {
   readonly #clock: LeaseClock
   #listener: Pick<StoreListener, 'longRunning' | 'cutOff'> | undefined
   #self: Claimant = { id: randomUUID(), generation: 0 }
-  /** The handlers in the row. `undefined` while there is no row. */
+  /** Handlers in the row. `undefined` while there is no row. */
   #published: readonly HandlerName[] | undefined
 
-  /**
-   * @param suspects the number of claimed events that become suspects if this process crashes
-   * @param handlers the handlers of this process, another array after each change
-   */
+  /** `suspects`: claimed events that become suspects after a crash. `handlers`: a new array after each change. */
   constructor(database: Database, leaseMs: number, suspects: number, handlers: () => readonly HandlerName[]) {
     this.#database = database.renewing
     this.#leaseMs = leaseMs
@@ -56,17 +51,17 @@ export class PostgresLease {
     return this.#self.id
   }
 
-  /** Another object after each end of the lease, and after this process has given up claims. */
+  /** A new object after each lost lease, and after giving up claims. */
   get self(): Claimant {
     return this.#self
   }
 
-  /** True from the end of the lease by the clock of this process until it is renewed. */
+  /** True from the end of the lease, by this process's clock, until it is renewed. */
   get isOver(): boolean {
     return this.#clock.isOver
   }
 
-  /** Begins a lease of its own, with a new id. */
+  /** Begins a new lease, under a new id. */
   async register(listener: Pick<StoreListener, 'longRunning' | 'cutOff'>): Promise<void> {
     this.#listener = listener
     this.#clock.stop()
@@ -85,12 +80,11 @@ export class PostgresLease {
     this.#clock.renewed(sentAt)
   }
 
-  /** `true` if the row does not have the handlers of this process. */
+  /** True if the row lacks the current handlers of this process. */
   get hasNewHandlers(): boolean {
     return this.#published !== undefined && this.#published !== this.#handlers()
   }
 
-  /** Writes the handlers of this process to its row. */
   async publish(): Promise<void> {
     const handlers = this.#handlers()
     await this.#database.query(`UPDATE ${this.#database.schema}.owner SET handlers = $2 WHERE id = $1`, [
@@ -101,7 +95,7 @@ export class PostgresLease {
     this.#published = handlers
   }
 
-  /** Records which handlers this process has, and which it has no longer, unless another process has them. */
+  /** Records handlers that neither this process nor another has any longer. Clears the record of those it has. */
   async #recordRemoved(own: readonly HandlerName[], former: readonly HandlerName[]): Promise<void> {
     const { schema, channel } = this.#database
     const names = own.map(({ name }) => JSON.stringify(name))
@@ -119,7 +113,6 @@ export class PostgresLease {
     )
   }
 
-  /** Reads the handlers of all processes. */
   async readHandlers(): Promise<PublishedHandlers> {
     const { schema } = this.#database
     const rows = await this.#database.query<{ handlers: string | null; removed: string | null }>(
@@ -136,10 +129,9 @@ export class PostgresLease {
   }
 
   /**
-   * Renews the lease, and publishes what has been running for long. Resolves with `isLost` if it is over, and with
-   * `hasDead` if another one is over. Its row in `claim` is written again, so that all these rows are new, and a claim does
-   * not start its read at an old one. If a claim replaces the row meanwhile, both rows stay until the next claim: what the
-   * older one says no longer counts.
+   * Renews the lease, and publishes what has been running for long. `isLost`: it is over. `hasDead`: another one is.
+   * Also rewrites its row in `claim`: claims need not start reading at an old one. If a claim replaces the row
+   * meanwhile, both stay until the next claim, and the older one no longer counts.
    */
   async renew(): Promise<{ readonly isLost: boolean; readonly hasDead: boolean }> {
     const { schema } = this.#database
@@ -160,8 +152,8 @@ export class PostgresLease {
   }
 
   /**
-   * Takes over the events of processes whose lease is over. The first ones become suspects, those first in their media item before
-   * the others, since a lane runs one at a time: one of them may have made its process crash. If a transaction has locked an event's row, the event is taken the next time.
+   * Takes over the events of expired leases. Some become suspects, as one of them may have crashed its process: the
+   * first of each media item before others, since a lane runs one at a time. Events locked by a transaction must wait.
    */
   async takeOver(): Promise<void> {
     const { schema } = this.#database
@@ -191,9 +183,8 @@ export class PostgresLease {
   }
 
   /**
-   * Gives up the events that this process owns, except those in `held`: the answers to their claims were lost. If
-   * Postgres runs such a claim later, it claims nothing, since it belongs to an earlier generation. The same is true
-   * for a repetition of this step. A renewal that is writing the rows of `claim` again ends first.
+   * Gives up all events except `held`: the answers to their claims were lost. The new generation fences off these
+   * claims, and repeats of this step. The row lock lets a renewal that is rewriting `claim` finish first.
    */
   async releaseOthers(held: readonly HeldEvent[]): Promise<void> {
     const { schema } = this.#database
@@ -215,7 +206,7 @@ export class PostgresLease {
     )
   }
 
-  /** Releases the lease, and every event, so that the next process has them immediately. */
+  /** Releases the lease and all events, for other processes to claim at once. */
   async release(): Promise<void> {
     this.#clock.stop()
     const { schema, channel } = this.#database
@@ -236,12 +227,11 @@ export class PostgresLease {
   }
 }
 
-/** The end of a lease that is renewed now. */
 const leaseEnd = "clock_timestamp() + lease_ms * interval '1 ms'"
 
-/** The condition that a lease was renewed while the clock of Postgres was ahead. */
+/** Condition: the lease was renewed while Postgres' clock was ahead. */
 const expiresTooLate = `expires_at > ${leaseEnd}`
 
-/** Runs the claims and takeovers of all processes one after another. Each sees the result of the previous one. */
+/** Serialises the claims and takeovers of all processes. Each sees the result of the one before. */
 export const claimLock = (schema: string): string =>
   `SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`claim ${schema}`)}))`

@@ -1,12 +1,12 @@
 import pg from 'pg'
 
-/** Returns a parameter of a statement, from 1 on, or its value as SQL. */
+/** Returns the n-th parameter of a statement (from 1): its placeholder, or its value as SQL. */
 export type Parameter = (number: number) => string
 
-/** The parameters of a statement that is sent with its values. */
+/** Placeholders, for a statement sent with its values. */
 export const parameter: Parameter = (number) => `$${number}`
 
-/** The values of the parameters as SQL, for a message with several statements: it has no parameters. */
+/** Values as SQL, for a message of several statements: it can't have parameters. */
 export function literals(values: readonly unknown[]): Parameter {
   const texts = values.map(literalOf)
   return (number) => texts[number - 1] as string

@@ -5,41 +5,34 @@ import type { Database } from './database.ts'
 import { quoted } from './schema.ts'
 import { rowsOfEach } from './statements.ts'
 
-// The notifications between the processes of an inbox.
-
-/** The pause before a new connection, in ms. */
+/** Delay before reconnecting (ms). */
 const reconnectDelayMs = 500
 
-/** The pause between two checks of the connection, in ms. A silently lost connection looks like an idle one. */
+/** Interval of connection checks (ms). A silently lost connection looks idle. */
 const checkMs = 15_000
 
-/**
- * The minimum time between two notifications, in ms, and after one that failed. With 50 ms, events at
- * a steady 20 a second reached another process after 29 ms in the median. Now it is 5 ms.
- */
+/** Minimum time between notifications, and after a failed one (ms). At 50, events arrived 29 ms late in the median. */
 const announceMs = 10
 const announceRetryMs = 1_000
 
-/** Listens on its own connection for events of other processes. It connects again when the connection is cut off. */
+/** Listens for events of other processes on a dedicated connection. Reconnects when cut off. */
 export class Listener {
   readonly #database: Database
   readonly #heard: (payload: string) => void
   #client: pg.Client | undefined
   #isListening = false
-  /** The last id that an event had been given at the last check. */
+  /** Last event id handed out, as of the last check. */
   #lastId: unknown
   #timer: Timer | undefined
   #isStopped = false
 
-  /**
-   * @param heard called with the payload of each notification, with `any` if it may have missed some
-   */
+  /** @param heard called with the payload of each notification, and with `any` when some may have been missed */
   constructor(database: Database, heard: (payload: string) => void) {
     this.#database = database
     this.#heard = heard
   }
 
-  /** `true` while notifications arrive, as far as this process knows. */
+  /** True while notifications arrive, as far as this process knows. */
   get isListening(): boolean {
     return this.#isListening
   }
@@ -56,7 +49,7 @@ export class Listener {
       this.#heard('any')
       this.#check(client)
     } catch {
-      // The inbox logs an outage when it cannot accept events.
+      // An outage is logged where events can't be accepted.
       if (this.#client === undefined) this.#reconnect()
       else this.#client.end().catch(() => {})
     }
@@ -67,10 +60,7 @@ export class Listener {
     return results.at(-1)?.[0]?.['id']
   }
 
-  /**
-   * Ends a connection if Postgres no longer answers on it, so that a new one is made. If a process has ended between the
-   * commit of an event and its notification, the id tells of the event.
-   */
+  /** Ends a connection that no longer answers. A new last id reveals events whose process died before notifying. */
   #check(client: pg.Client): void {
     this.#timer = setTimeout(() => {
       if (this.#client !== client) return
@@ -102,10 +92,8 @@ export class Listener {
 }
 
 /**
- * Notifies the other processes of new events, after their commit. Postgres runs commits that notify one after another,
- * each through its wait for the disk: with 2 and 4 processes, about 1.3 times as many events were accepted per second
- * once their commits did not notify. A notification alone waits for no disk. If this process ends before it, the others
- * find the events when they look for them the next time.
+ * Notifies other processes of new events, after their commit: Postgres serialises commits that notify, each through its
+ * wait for the disk. If this process ends before that, the others find the events at their next poll.
  */
 export class Announcements {
   readonly #database: Database
@@ -120,7 +108,7 @@ export class Announcements {
     this.#sender = sender
   }
 
-  /** There are new events. The first notification is sent immediately, and one more for all that follow in `announceMs`. */
+  /** Announces new events: at once, then once more for all that follow within `announceMs`. */
   announce(): void {
     this.#isDue = true
     if (!this.#isStopped) this.#running ??= this.#run()
@@ -134,20 +122,19 @@ export class Announcements {
     this.#running = undefined
   }
 
-  /** Returns `false` if the notification has to be sent again. */
+  /** Returns false if the notification must be sent again. */
   async #notify(): Promise<boolean> {
     this.#isDue = false
     try {
       await this.#database.accepting.query('SELECT pg_notify($1, $2)', [this.#database.channel, this.#sender], 'notify')
       return true
     } catch {
-      // The inbox logs an outage when it cannot accept events.
       this.#isDue = true
       return false
     }
   }
 
-  /** Sends what is due, and nothing afterwards. */
+  /** Sends what is due, then nothing more. */
   async stop(): Promise<void> {
     this.#isStopped = true
     if (this.#isDue) await this.#notify()

@@ -1,24 +1,21 @@
 import { type Timer, unref } from '../../internal/timers.ts'
 
-/** Mean time between two claims that follow notifications, over all processes (ms). */
+/** Mean interval of claims that follow notifications, over all processes (ms). */
 const meanIntervalMs = 10
 
 /**
- * Throttles notifications of accepted events. Every process hears of them, and most would find nothing, so the more processes
- * there are, the less often each one looks; jitter keeps them apart. Waking one process instead of all would save little: under
- * load a claim found 41 events with two processes and 35 with six.
+ * Throttles notifications. Every process hears them and most find nothing, so the more processes, the less often each
+ * one looks. Jitter keeps them apart. Waking one instead of all would save little: under load, a claim finds nearly as
+ * many events with six processes as with two.
  */
 export class NotifyThrottle {
   readonly #processes: () => number
   readonly #follow: () => void
-  /** Time from which on a notification is followed (`performance.now()`). */
+  /** Notifications before this time wait for it (`performance.now()`). */
   #openAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
 
-  /**
-   * @param processes number of processes
-   * @param follow looks for events
-   */
+  /** @param follow looks for events */
   constructor(processes: () => number, follow: () => void) {
     this.#processes = processes
     this.#follow = follow

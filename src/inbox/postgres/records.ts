@@ -11,19 +11,18 @@ import type { Tables } from './tables.ts'
 
 type Kind = Settled['kind']
 
-/** A record to be written. */
 interface PendingRecord {
   readonly end: Settled
-  /** The values of its row, behind the id and the releases. */
+  /** Values of its row, after id and releases. */
   readonly values: readonly unknown[]
   readonly resolve: (isOurs: boolean) => void
   readonly reject: (error: unknown) => void
 }
 
-/** In the order of writing: progress before the end of the same event. */
+/** Write order: progress before the end of the same event. */
 const kinds: readonly Kind[] = ['progress', 'handled', 'retry', 'release', 'dead']
 
-/** Records the ends of attempts. Those that are ready at the same time share a statement. */
+/** Records how attempts ended. Ends that are ready together share a statement. */
 export class PostgresRecords {
   readonly #database: Database
   readonly #handlers: InboxHost['handlers']
@@ -32,17 +31,14 @@ export class PostgresRecords {
   #entries: PendingRecord[] = []
   #writing: Promise<void> | undefined
 
-  /**
-   * @param handlers the handlers of this process
-   * @param ttlMs time for which keys are remembered (ms)
-   */
+  /** `handlers`: those of this process. `ttlMs`: how long keys are remembered. */
   constructor(database: Database, handlers: InboxHost['handlers'], ttlMs: number) {
     this.#database = database
     this.#handlers = handlers
     this.#statements = statements(database, ttlMs)
   }
 
-  /** Resolves with false if another process has the event, or if the record is there already. */
+  /** Resolves with `false` if another process holds the event, or the record is there already. */
   write(end: Settled): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#entries.push({ end, values: this.#valuesOf(end), resolve, reject })
@@ -61,7 +57,7 @@ export class PostgresRecords {
     return [end.delayMs, completed, awaits]
   }
 
-  /** Writes until nothing is left. The first records wait for the end of the turn, so that others join them. */
+  /** Writes until nothing is left. Starts at the end of the turn, so that more records join the first batch. */
   async #write(): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve))
     while (this.#entries.length > 0) {
@@ -94,7 +90,7 @@ export class PostgresRecords {
       for (const { end, resolve } of entries) resolve(written.has(end.job.id as string))
     } catch (error) {
       if (isTimeout(error)) this.#limit.exceeded(entries.reduce((sum, { values }) => sum + bytesOf(values), 0))
-      // One of them may be the reason, and must hold up no other.
+      // One of them may be the reason. It must not hold up the others.
       if (entries.length > 1 && !isUnreachable(error))
         for (const entry of entries) await this.#writeBatch(kind, [entry])
       else for (const { reject } of entries) reject(error)
@@ -111,21 +107,17 @@ const columns = (entries: readonly PendingRecord[]): unknown[] => [
   entries.map(({ values }) => values[0]),
 ]
 
-// Postgres stores no NUL in a text.
+// Postgres text can't hold NUL.
 const storable = (names: readonly string[]): string[] => names.map((name) => name.replaceAll('\0', ''))
 
 /**
- * The statements. Their parameter is a JSON array of rows: the id of the event, the number of its releases, and the
- * values. Each statement returns the ids of the events that the process still had. The names of completed handlers are
- * added to those that a transaction has recorded. Some JSON may have characters that Postgres cannot store as text. It is a
- * JSON string in its row. The id of a handled event can only exist already if the sequence began again, as after a failover
- * to a logical replica.
- *
- * `handled` runs for every event, and takes an array of each column instead. With rows, Postgres reads the JSON again
- * for each value, and this statement took about 17 % longer.
- *
- * `release` is for an event some of whose handlers other processes have, or are paused. One that awaits handlers is due once
- * it is too old, or else after the delay. Its crashes stay counted.
+ * The statements. `$1` is a JSON array of rows: event id, releases, values. Each returns the ids of events the process
+ * still held. Completed handlers are merged with those that transactions recorded. JSON that Postgres may be unable to
+ * store as text is a JSON string in its row. `handled` conflicts only after the sequence restarted, as after a failover
+ * to a logical replica. It runs for every event, so it takes an array per column: Postgres would parse a row again for
+ * each value.
+ * `release`: some handlers are paused, or in other processes only. It is due after the delay, but if it awaits
+ * handlers, not before it is too old. Its crashes stay counted.
  */
 function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>, ttlMs: number): Record<Kind, string> {
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`

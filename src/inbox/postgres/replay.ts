@@ -7,10 +7,10 @@ import { hashMedia } from './keys.ts'
 import type { Parameter } from './literals.ts'
 import type { Tables } from './tables.ts'
 
-/** Puts events back in their places. */
+/** Turns dead letters back into events. */
 export const replays: Replays = {
   maxCommit: 500,
-  // Postgres could not read the event from the JSON, which may have characters that Postgres cannot store as text.
+  // Not by Postgres: the JSON may have characters that it can't store as text.
   putBack({ id, dead_letter: text }, deadEvent) {
     const { event, receivedAt, completed, trace } = deadEvent
     const { owed, releases } = JSON.parse(text) as { owed: readonly string[] | null; releases: number }
@@ -34,7 +34,7 @@ export const replays: Replays = {
   },
 }
 
-/** Replaces unreadable deliveries by their events. */
+/** Replaces unreadable deliveries with their events. */
 export const replaceIn =
   (tables: Tables, host: InboxHost): Parsing['replace'] =>
   async (key, parsed) => {

@@ -4,31 +4,30 @@ import { releaseClient, takeClient } from './pool.ts'
 
 export interface StatementsOptions {
   readonly pool: pg.Pool
-  /** The connections for batches that may take longer than usual. */
+  /** Connections for slow batches. */
   readonly patient: pg.Pool
-  /** The quoted name of the schema. */
   readonly schema: string
   readonly channel: string
   readonly timeoutMs: number
-  /** `false` if a connection keeps no prepared statement. */
+  /** False if connections keep no prepared statements. */
   readonly prepares: boolean
 }
 
-/** A prepared statement that is sent among others. */
+/** A message of several statements, one of them prepared. */
 export interface PreparedBatch {
   readonly name: string
   readonly statement: (parameter: Parameter) => string
   readonly values: readonly unknown[]
-  /** Makes the message of the statement, or of the EXECUTE that runs it. */
+  /** Builds the message around the statement, or around the EXECUTE that runs it. */
   readonly message: (statement: string) => string
 }
 
-/** Runs statements on the connections of one pool. None is repeated. */
+/** Runs statements on the connections of one pool. Repeats none. */
 export class Statements {
   readonly schema: string
   readonly channel: string
   readonly #options: StatementsOptions
-  /** The statements that a connection has prepared. */
+  /** Names of the statements each connection has prepared. */
   readonly #prepared = new WeakMap<pg.PoolClient, Set<string>>()
 
   constructor(options: StatementsOptions) {
@@ -42,34 +41,23 @@ export class Statements {
     return this.#options.pool.query(query)
   }
 
-  /**
-   * Runs one statement. Returns its rows.
-   * @param name prepares the statement under this name, so that Postgres parses and plans it once a connection. Postgres
-   * keeps the plan while the tables grow. A transaction pooler has no place for it
-   */
+  /** Runs one statement, and returns its rows. `name` prepares it: each connection plans it once, for good. */
   async query<Row>(text: string, values?: unknown[], name?: string): Promise<Row[]> {
     const isPrepared = name !== undefined && this.#options.prepares
     const { rows } = await this.#options.pool.query({ text, ...(values && { values }), ...(isPrepared && { name }) })
     return rows as Row[]
   }
 
-  /**
-   * Runs several statements without parameters in one message. Returns the rows of each.
-   * @param timeoutMs a longer time than usual for all of them. They get a patient connection
-   */
+  /** Runs statements without parameters in one message. A timeout longer than usual gets a patient connection. */
   async batch(text: string, timeoutMs = this.#options.timeoutMs): Promise<Record<string, unknown>[][]> {
     const isLong = timeoutMs > this.#options.timeoutMs
     const pool = isLong ? this.#options.patient : this.#options.pool
-    // If the connection was lost silently, the statements would wait for the whole of a longer time. The pool returns
-    // this connection again.
+    // Finds a silently lost connection before the longer timeout. The pool then hands out the same one again.
     if (isLong) await pool.query('SELECT 1')
     return rowsOfEach(await pool.query({ text, query_timeout: timeoutMs } as pg.QueryConfig))
   }
 
-  /**
-   * Runs statements in one message. Postgres parses and plans the prepared one once a connection. Returns the rows of
-   * each.
-   */
+  /** Runs statements in one message. Each connection plans the prepared one once. Returns the rows of each. */
   async batchPrepared({ name, statement, values, message }: PreparedBatch): Promise<Record<string, unknown>[][]> {
     if (!this.#options.prepares) return this.batch(message(statement(literals(values))))
     const client = await takeClient(this.#options.pool)
@@ -83,7 +71,7 @@ export class Statements {
       problem = error as Error
       throw error
     } finally {
-      // After an error the connection may be in a transaction that has failed.
+      // After an error the connection may be in an aborted transaction.
       releaseClient(client, problem)
     }
   }

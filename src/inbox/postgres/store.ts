@@ -32,13 +32,13 @@ export interface PostgresStoreOptions extends Route {
   readonly handles: boolean
 }
 
-/** Longest time between two claims (ms), with notifications and without. */
+/** Longest time between claims (ms), with and without notifications. */
 const pollMs = { listening: 15_000, polling: 250 }
 
-/** Longest wait for what is still to be notified, when the inbox closes (ms). */
+/** Maximum wait for the last notification on close (ms). */
 const lastAnnounceMs = 1_000
 
-/** A Postgres database, which any number of processes share. */
+/** A Postgres database shared by any number of processes. */
 export class PostgresStore implements EventStore {
   readonly replays = replays
   readonly replace: Parsing['replace']
@@ -84,7 +84,7 @@ export class PostgresStore implements EventStore {
     }
     this.#intake = new Intake(database, timeoutMs, stored)
     this.maxParked = concurrency
-    // The events it may have been running, twice as many as run at a time, and those before them that were parked.
+    // What it may have been running (twice the concurrency), plus the parked events before those.
     this.#lease = new PostgresLease(database, leaseMs, 2 * concurrency + this.maxParked, host.handlers)
     this.reading = postgresReading(database.tables, { listen, owner: () => this.#lease.id })
     this.#claims = new PostgresClaims(database, this.#lease, concurrency, ttlMs, host.order)
@@ -190,7 +190,7 @@ export class PostgresStore implements EventStore {
     if (payload === this.#sender) return
     if (payload === awaitedMark) this.look('awaited')
     if (isSignal(payload)) this.#listener?.heard(payload)
-    // The id of the process that has accepted events.
+    // The id of the process that accepted events.
     else this.#throttle.notified()
   }
 

@@ -5,27 +5,18 @@ import { literalOf } from './literals.ts'
 import { literal, quoted } from './schema.ts'
 import { rowsOfEach } from './statements.ts'
 
-/** The tables of an inbox in Postgres. */
 export interface Tables extends SqlTables {
-  /** The quoted name of the schema. */
+  /** Quoted schema name. */
   readonly schema: string
-  /**
-   * The channel on which the processes of the schema notify each other. Its name is that of the schema, without quotes.
-   */
+  /** Channel of notifications between processes: the schema name, unquoted. */
   readonly channel: string
-  /**
-   * Runs a statement, and returns its rows, with texts only.
-   * @throws WebhookError `unavailable`
-   */
+  /** Runs a statement, and returns its rows as texts. Rejects with `unavailable`. */
   read<Row>(sql: string, values?: readonly (Value | readonly string[])[]): Promise<Row[]>
-  /**
-   * Runs several statements without parameters in one message. Returns the rows of each.
-   * @throws WebhookError `unavailable`
-   */
+  /** Runs statements without parameters in one message. Returns the rows of each. Rejects with `unavailable`. */
   askAll(statements: string): Promise<Record<string, unknown>[][]>
 }
 
-/** The parsers of the pool can be the user's. */
+/** The pool's parsers may be the user's. */
 const texts: pg.CustomTypesConfig = { getTypeParser: () => (text: unknown) => text }
 
 /** @param query runs a statement, or several in one message */
@@ -57,7 +48,7 @@ export function tablesOver(name: string, query: (query: pg.QueryConfig) => Promi
   }
 }
 
-/** Puts the names of tables and the time in a statement, but not in its quoted names: a schema's may have a `$`. */
+/** Fills in table names and the time, but not within quoted names: a schema's may have a `$`. */
 const withTables = (sql: string, schema: string): string =>
   sql.replaceAll(/"[^"]*"|\$([a-z]\w*)/g, (found, name) => {
     if (name === undefined) return found
