@@ -7,10 +7,10 @@ import { type PostgresInboxOptions, postgresInbox } from './postgres.ts'
 
 export type { PgliteDatabase } from './pglite/link.ts'
 
-/** The options of `pgliteInbox`. */
+/** Options of `pgliteInbox`. */
 export interface PgliteInboxOptions
   extends Pick<PostgresInboxOptions, 'schema' | 'concurrency' | 'leaseMs' | 'ttlMs' | 'timeoutMs'> {
-  /** The application's PGlite. The inbox does not close it. */
+  /** Your application's PGlite. The inbox does not close it. */
   readonly db: PgliteDatabase
 }
 
@@ -24,10 +24,10 @@ const rules: Rules<PgliteInboxOptions> = {
 }
 
 /**
- * The inbox of {@link postgresInbox} in a [PGlite](https://pglite.dev): Postgres inside this process, in a folder or in
- * memory, with no server to install. Needs the packages `pg` and `@electric-sql/pglite`. It is made for development, tests and
- * small servers: every query blocks the event loop while it runs, and a transaction of a handler keeps all others, and
- * deliveries, waiting. After a crash its events are handled once `leaseMs` is over.
+ * A {@link postgresInbox} on [PGlite](https://pglite.dev): Postgres inside this process, in a folder or in memory, with
+ * no server to install. Needs the packages `pg` and `@electric-sql/pglite`. For development, tests and small servers:
+ * every query blocks the event loop, and a handler's transaction blocks all others, and deliveries. After a crash, its
+ * events are handled once `leaseMs` is over.
  *
  * ```ts
  * const db = new PGlite('./data')
@@ -42,7 +42,7 @@ export function pgliteInbox(options: PgliteInboxOptions): InboxDefinition<Transa
     const message = "pgliteInbox: db must be a PGlite, such as new PGlite('./data')"
     throw new WebhookError('invalid_option', message)
   }
-  // A session that connections share cannot listen, and cannot prepare a statement for one of them.
+  // All connections share one session, which can't listen, nor prepare statements for a single one.
   const definition = postgresInbox({ ...others, connection: connectionTo(db), listen: false })
   return { ...definition, name: 'pgliteInbox', storage: 'file' }
 }

@@ -2,35 +2,34 @@ import { Duplex } from 'node:stream'
 import { sleep } from '../../internal/timers.ts'
 import { endOfBatch, isIdle, rollback, sync, welcome } from './protocol.ts'
 
-/** The methods of a PGlite that the inbox calls. */
+/** The methods of PGlite that the inbox calls. */
 export interface PgliteDatabase {
-  /** Resolves once the database can be used. */
   readonly waitReady: Promise<void>
-  /** Runs messages of Postgres' protocol and returns the answers, without waiting for a lock. */
+  /** Runs messages of the Postgres protocol, and returns the answers. Takes no lock. */
   execProtocolRaw(messages: Uint8Array): Promise<Uint8Array>
   /** Runs a function while no other query runs. */
   runExclusive<T>(run: () => Promise<T>): Promise<T>
 }
 
-/** The options of `pg` for connections that end in a PGlite. */
+/** Options of `pg` for connections to a PGlite. */
 export const connectionTo = (db: PgliteDatabase) => ({
   stream: () => new PgliteLink(db) as never,
   user: 'postgres',
   database: 'postgres',
 })
 
-/** Delay before the next try while the application has a transaction open (ms). */
+/** Poll interval while the application has a transaction open (ms). */
 const busyMs = 2
 
 /**
- * The socket of a connection of `pg` that ends in a PGlite. A PGlite has one session, so a link locks it from the first
- * message of a transaction to its end: the others wait, as the application's own queries do.
+ * The socket of a `pg` connection to a PGlite. PGlite has a single session, so a link locks it for a whole transaction.
+ * The others wait, as do the application's queries.
  */
 class PgliteLink extends Duplex {
   readonly #database: PgliteDatabase
   #received = Buffer.alloc(0)
   #hasStarted = false
-  /** Messages are answered in their order. */
+  /** Tail of the queue: messages are answered in order. */
   #queue: Promise<void> = Promise.resolve()
   /** Unlocks the session. `undefined` while this link has not locked it. */
   #unlock: (() => void) | undefined
@@ -40,7 +39,7 @@ class PgliteLink extends Duplex {
     this.#database = database
   }
 
-  // What `pg` calls of a socket.
+  // Socket methods that `pg` calls.
 
   connect(): void {
     process.nextTick(() => this.emit('connect'))
@@ -76,7 +75,7 @@ class PgliteLink extends Duplex {
   }
 
   override _final(done: () => void): void {
-    // pg waits for the end of the other side.
+    // pg waits for the other side to end.
     void this.#queue.then(() => this.destroy())
     done()
   }
@@ -86,7 +85,7 @@ class PgliteLink extends Duplex {
     done(error)
   }
 
-  /** Answers the first message, which names a user and a database: a PGlite has one of each. */
+  /** Answers the start-up message. Its user and database are ignored: a PGlite has one of each. */
   #start(): void {
     if (this.#received.length < 4 || this.#received.length < this.#received.readInt32BE(0)) return
     this.#hasStarted = true
@@ -106,7 +105,7 @@ class PgliteLink extends Duplex {
     await this.#database.waitReady
     for (; !this.destroyed; await sleep(busyMs)) {
       await this.#lockQueries()
-      // PGlite locks the session for each query of a transaction, and not for the transaction.
+      // PGlite locks per query, not per transaction: the application may have one open.
       if (isIdle(await this.#database.execProtocolRaw(sync))) return
       this.#free()
     }
@@ -123,7 +122,7 @@ class PgliteLink extends Duplex {
     })
   }
 
-  /** Rolls back what a connection leaves behind. */
+  /** Rolls back what the connection left open. */
   async #end(): Promise<void> {
     if (this.#unlock === undefined) return
     try {

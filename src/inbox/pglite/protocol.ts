@@ -1,6 +1,6 @@
-// What a link needs of Postgres' protocol 3.0: see "Message Formats" in the documentation of Postgres.
+// The part of Postgres' protocol 3.0 that a link needs: see "Message Formats" in the Postgres docs.
 
-/** Finds the end of the first messages that are answered together: a query, or those up to a Sync or a Flush. */
+/** Finds the end of the first messages answered together: a query, or all up to a Sync or a Flush. */
 export function endOfBatch(messages: Buffer): number | undefined {
   for (let at = 0; at + 5 <= messages.length; ) {
     const type = String.fromCharCode(messages[at] as number)
@@ -11,7 +11,7 @@ export function endOfBatch(messages: Buffer): number | undefined {
   return undefined
 }
 
-/** Returns `true` if an answer ends with a ReadyForQuery outside of a transaction. */
+/** True if an answer ends with ReadyForQuery, outside a transaction. */
 export const isIdle = (answer: Uint8Array): boolean => ready.equals(answer.subarray(-ready.length))
 
 function message(type: string, body: Buffer): Buffer {
@@ -27,7 +27,7 @@ const ready = message('Z', Buffer.from('I'))
 export const sync = message('S', Buffer.alloc(0))
 export const rollback = message('Q', Buffer.from('ROLLBACK\0'))
 
-/** What a server says that asks for no password. */
+/** Greeting of a server that asks for no password. */
 export const welcome = Buffer.concat([
   message('R', Buffer.alloc(4)),
   setting('client_encoding', 'UTF8'),
