@@ -10,66 +10,64 @@ import { SqlInbox } from './sql/inbox.ts'
 export { type InboxDatabaseOptions, migrate, openInboxDatabase } from './postgres/inspection.ts'
 export { migrationSql } from './postgres/schema.ts'
 
-/** The options of `postgresInbox`: either `pool` or `connection`, and limits. */
+/** Options of `postgresInbox`: limits, and either `pool` or `connection`. */
 export interface PostgresInboxOptions {
   /**
-   * The application's own pool of the `pg` package. The transactions of handlers take their clients from it. The inbox
-   * makes up to eleven more connections with its options, so that deliveries never wait for handlers. It listens for the
-   * pool's errors, and does not close the pool.
+   * Your application's pool (`pg`). Handlers' transactions take their clients from it. The inbox opens up to eleven
+   * more connections with the same options, so deliveries never wait for handlers. It adds an `error` listener to the
+   * pool, and does not close it.
    */
   readonly pool?: pg.Pool
   /**
-   * The URL of a database, or the options of a pool to make, which has room for a transaction of each running handler. They
-   * must name the server: nothing means localhost. A pool is taken as {@link PostgresInboxOptions.pool | pool}.
+   * A database URL, or pool options: the inbox then makes a pool with room for a transaction per running handler. Must
+   * name the server; pg's default is localhost. A pool works like {@link PostgresInboxOptions.pool | pool}.
    */
   readonly connection?: PostgresConnection
   /**
-   * The schema of the inbox's tables. Receivers that name the same one share their events.
+   * Schema of the inbox's tables. Receivers with the same schema share their events.
    * @defaultValue 'media_webhooks'
    */
   readonly schema?: string
   /**
-   * `false` for a process that only accepts events, which others handle. Register the same handlers in both, with the same
-   * names: a receiver ignores events of a type that it has no handler for.
+   * `false` for a process that only accepts events, for others to handle. Register the same handlers under the same
+   * names in both: a receiver ignores event types without a handler.
    * @defaultValue true
    */
   readonly handles?: boolean
   /**
-   * The number of events that this process handles at a time.
+   * Events this process handles at a time.
    * @defaultValue 16
    */
   readonly concurrency?: number
   /**
-   * The time for which events stay with a process that has stopped answering, in ms. It must be longer than handlers keep
-   * the event loop busy: the lease is renewed every third of it.
+   * How long events stay with a process that stopped responding (ms). Must be longer than handlers block the event
+   * loop: the lease is renewed every third of it.
    * @defaultValue 30_000
    */
   readonly leaseMs?: number
   /**
-   * The time for which event keys and the outcome of their events are remembered, in ms from its end.
+   * How long event keys and outcomes are remembered once the event has ended (ms).
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
   /**
-   * The time for which a step may wait for an unreachable Postgres, in ms. Keep it below the time that
-   * the sender gives a delivery.
+   * How long a step may wait for an unreachable Postgres (ms). Keep it below the sender's timeout.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number
   /**
-   * `false` behind a transaction pooler (PgBouncer, Supabase, Neon), which passes no notifications on: the inbox looks for
-   * events every 250 ms then, and prepares no statement by name. With `true`, `ready()` rejects behind such a pooler.
+   * `false` behind a transaction pooler (PgBouncer, Supabase, Neon), which forwards no notifications: the inbox then
+   * polls every 250 ms, without named prepared statements. With `true`, `ready()` rejects behind such a pooler.
    * @defaultValue true
    */
   readonly listen?: boolean
 }
 
 /**
- * An inbox in a Postgres database (13 or later), which any number of processes fill and empty. It survives the loss of
- * any of them, and keeps the order of the events of each media item across all of them. Handlers have
- * `context.transaction`: what they write with it is written exactly once. While Postgres is unreachable, deliveries
- * wait up to `timeoutMs` for it, and are answered 503 then; the inbox recovers by itself. It makes its tables in a
- * schema of its own. It keeps the newest 1,000 unreadable deliveries.
+ * An inbox in Postgres 13 or later, shared by any number of processes. It survives the loss of any of them, and keeps
+ * each media item's events in order across all of them. What handlers write with `context.transaction` is written
+ * exactly once. While Postgres is unreachable, deliveries wait up to `timeoutMs`, then get a 503; the inbox recovers by
+ * itself. The tables have a separate schema. The newest 1,000 unreadable deliveries are kept.
  *
  * ```ts
  * const receiver = createReceiver({ verify, inbox: postgresInbox({ pool }) })
@@ -78,7 +76,7 @@ export interface PostgresInboxOptions {
  * )
  * await receiver.ready()
  * ```
- * @throws WebhookError `invalid_option`; `receiver.ready()` rejects with `unavailable` when the database cannot be used
+ * @throws WebhookError `invalid_option`; `receiver.ready()` rejects with `unavailable` if the database cannot be used
  */
 export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Transactional<pg.PoolClient>> {
   checkOptions('postgresInbox', options, rules)

@@ -215,8 +215,8 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
 
   test.each([
     [{}, /either a pool or a connection/],
-    [{ connection: 'postgres://', schema: '' }, /schema has to be a name/],
-    [{ connection: 'postgres://', schema: 'ü'.repeat(32) }, /schema has to be a name of up to 63 bytes/],
+    [{ connection: 'postgres://', schema: '' }, /schema must be a name/],
+    [{ connection: 'postgres://', schema: 'ü'.repeat(32) }, /schema must be a name of 1 to 63 bytes/],
     [{ connection: 'postgres://', shema: 'a' }, /shema/],
   ])('openInboxDatabase rejects with invalid_option for %j', async (options, message) => {
     await expect(openInboxDatabase(options as object)).rejects.toMatchObject({

@@ -2,16 +2,16 @@ import type pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { guardPool } from './pool.ts'
 
-/** The URL of a database, the options of a pool, or a pool. */
+/** A database URL, pool options, or a pool. */
 export type PostgresConnection = string | URL | pg.PoolConfig | pg.Pool
 
-/** The way to a database: a pool of the application, or the options of the pools to make. */
+/** How to reach the database: the application's pool, or options for pools to make. */
 export interface Route {
   readonly given: pg.Pool | undefined
   readonly config: pg.PoolConfig
 }
 
-/** The options of a pool. pg ignores others, also a misspelt `host`, and connects to localhost. */
+/** Known pool options. pg ignores others, even a misspelt `host`, and connects to localhost. */
 const knownOptions = [
   ...['connectionString', 'host', 'port', 'user', 'database', 'password', 'stream', 'options', 'application_name'],
   ...['fallback_application_name', 'client_encoding', 'types', 'binary', 'replication', 'keepAlive', 'pipeline'],
@@ -23,7 +23,7 @@ const knownOptions = [
 ]
 
 /**
- * Checks the options `pool` and `connection`. A way that names no server is rejected: pg would connect to localhost.
+ * Checks `pool` and `connection`. One that names no server is rejected: pg would connect to localhost.
  * @throws WebhookError `invalid_option`
  */
 export function routeOf(owner: string, { pool, connection }: { pool?: unknown; connection?: unknown }): Route {
@@ -57,7 +57,7 @@ function checkConfig(owner: string, config: pg.PoolConfig): void {
     if (knownOptions.includes(name)) continue
     throw invalid(
       owner,
-      `connection has no option ${name}: give a URL, or connectionString, host and so on as pg names them`,
+      `connection has no option ${name}: give a URL, or pg's own options, such as connectionString or host`,
     )
   }
   const isEmpty = (value: unknown) => typeof value !== 'string' || value === ''
@@ -75,14 +75,14 @@ function checkConfig(owner: string, config: pg.PoolConfig): void {
 }
 
 const missing = (name: string): string =>
-  `connection has ${name} without a text: is the environment variable set that it comes from?`
+  `connection.${name} must be a non-empty string (is an environment variable unset?)`
 
-/** The parts of a URL before its path. Its text may hold a password, so no message quotes it. */
+/** Start of a URL, up to its path. A URL may hold a password, so messages never quote it. */
 const authority = /^(?:postgres|postgresql):\/\/(?:[^/?#]*@)?([^/?#]*)/i
 
 function checkUrl(owner: string, name: string, url: string): void {
-  if (url === '') throw invalid(owner, `${name} is empty: is the environment variable set that it comes from?`)
-  // The path of a Unix socket.
+  if (url === '') throw invalid(owner, `${name} is empty (is an environment variable unset?)`)
+  // Path of a Unix socket.
   if (url.startsWith('/') || /^socket:./i.test(url)) return
   const [isPostgres, host = ''] = authority.exec(url) ?? []
   if (isPostgres === undefined)
@@ -92,7 +92,7 @@ function checkUrl(owner: string, name: string, url: string): void {
     throw invalid(owner, `the URL in ${name} names no host: give one, as in postgres://app@localhost/app`)
 }
 
-/** Copies the options of a pool. pg hides the password from copies. */
+/** Copies pool options. pg hides the password from copies. */
 const configOf = (options: pg.PoolConfig): pg.PoolConfig =>
   options.password === undefined ? { ...options } : { ...options, password: options.password }
 

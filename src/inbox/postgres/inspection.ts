@@ -11,33 +11,33 @@ import { replays } from './replay.ts'
 import { checkSchemaName, standardSchema } from './schema.ts'
 import { tablesOver } from './tables.ts'
 
-/** The options of `openInboxDatabase`: either `pool` or `connection`. */
+/** Options of `openInboxDatabase`: either `pool` or `connection`. */
 export interface InboxDatabaseOptions {
-  /** A pool of the `pg` package. It is not closed. */
+  /** A pool of the `pg` package. Not closed. */
   readonly pool?: pg.Pool
-  /** The URL of the database, or the options of a pool to make. It has to name the server. */
+  /** A database URL, or pool options. Must name the server. */
   readonly connection?: PostgresConnection
   /**
-   * The schema of the inbox's tables.
+   * Schema of the inbox's tables.
    * @defaultValue 'media_webhooks'
    */
   readonly schema?: string
 }
 
-/** Maximum time that a connection or a statement may take, in ms. A count reads all the events. */
+/** Timeout of a connection or a statement (ms). A count reads all events. */
 const timeoutMs = 10_000
 
 /**
- * Opens the tables of a `postgresInbox` to inspect them. Claimed events are `running` here, also before they start. It makes no
- * tables. To count and list, the user needs only the right to read them.
+ * Opens the tables of a `postgresInbox` for inspection. Creates none. Claimed events count as `running` even before
+ * they start. Counting and listing need only the right to read.
  *
  * ```ts
  * const database = await openInboxDatabase({ connection: process.env.DATABASE_URL! })
  * console.log(await database.stats())
  * await database.close()
  * ```
- * @throws WebhookError `invalid_option`; `unavailable` when there are no tables, when their version is too old or too
- * new, or when Postgres cannot be reached
+ * @throws WebhookError `invalid_option`; `unavailable` if there are no tables, their version is too old or too new, or
+ * Postgres cannot be reached
  */
 export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<InspectedInbox> {
   checkOptions('openInboxDatabase', options, { pool: checkedApart, connection: checkedApart, schema: checkedApart })
@@ -59,10 +59,10 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
 }
 
 /**
- * Makes the tables of `postgresInbox`, or updates them, and checks that the user of the connection
- * may use them. Receivers do the same when they start. Several may run at a time.
- * @returns `true` if it made or changed the tables, `false` if there was nothing to do
- * @throws WebhookError `invalid_option`; `unavailable` when the database cannot be used
+ * Makes or updates the tables of `postgresInbox`, and checks that the connection's user may use them. Receivers do the
+ * same when they start. Safe to run concurrently.
+ * @returns `true` if it made or changed tables
+ * @throws WebhookError `invalid_option`; `unavailable` if the database cannot be used
  */
 export async function migrate(
   connection: PostgresConnection,

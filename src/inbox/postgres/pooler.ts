@@ -1,17 +1,15 @@
 import type pg from 'pg'
 
-/** The problem of a transaction pooler, and its fix. */
 export const poolerProblem =
   'a transaction pooler (PgBouncer, Supabase, Neon) is between this process and Postgres: set listen: false, or connect to ' +
-  'Postgres directly or by a pooler in session mode'
+  'Postgres directly or through a pooler in session mode'
 
-/** Rounds of questions to a pooler whose mode is unclear. */
+/** Probes of a pooler whose mode is unclear. */
 const maxRounds = 5
 
 /**
- * Finds out whether two open connections reach sessions of their own. A transaction pooler gives a session to whoever asks
- * next, so both see the same one, or one of them sees another one later. The order finds a pooler that takes its sessions
- * in turn, and one that prefers the last.
+ * Probes whether two connections have separate sessions. Behind a transaction pooler they see the same one, or it
+ * changes. The order of the queries catches poolers that rotate sessions, and those that prefer the last.
  */
 export async function findPooler(
   first: pg.ClientBase,
@@ -31,13 +29,10 @@ async function sessionOf(client: pg.ClientBase): Promise<string> {
   return rows[0].pid
 }
 
-/** Returns `true` if a client connected to that very session: a pooler makes up the id that it names at the start. */
+/** True if a client is directly connected to a session: a pooler announces a made-up process id. */
 const isOwn = (client: pg.ClientBase, session: string): boolean =>
   `${(client as { processID?: number }).processID}` === session
 
-/**
- * Returns `true` for an error that a direct connection does not make: its prepared statement is gone, or another client's
- * is there.
- */
+/** True for errors that only a pooler causes: a prepared statement is gone, or another client's is there. */
 export const isRefusedByPooler = (error: unknown): boolean =>
   ['26000', '42P05'].includes(`${(error as { code?: unknown } | undefined)?.code}`)

@@ -2,7 +2,7 @@ import type { PoolClient, QueryConfig } from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { createSchema, literal, lockClass, type Migration, migrations, migrationsFrom, quoted } from './schema.ts'
 
-/** The tables that an inbox reads and writes. */
+/** Tables on which the inbox needs all rights. */
 const tableNames = [
   ...['key', 'event', 'owner', 'dead_letter', 'handled', 'activity', 'claim'],
   ...['expectation', 'expectation_end', 'operation', 'pause'],
@@ -10,18 +10,18 @@ const tableNames = [
 
 type Client = Pick<PoolClient, 'query'>
 
-/** Maximum time to make or update the tables (ms). */
+/** Timeout of making or updating the tables (ms). */
 const maxMs = 60_000
 
-/** Maximum wait for a lock, in ms, since the statements of other processes wait behind this one. */
+/** Maximum wait for a lock (ms): statements of other processes queue behind it. */
 const lockMs = 300
 
-/** The number of attempts to get the locks, and the pause between two attempts, in ms. */
+/** Attempts to get the locks, and the delay between them (ms). */
 const maxLockAttempts = 20
 const lockRetryDelayMs = 200
 
 interface Condition {
-  /** The version of the tables, 0 if there are no tables. */
+  /** Version of the tables, 0 if there are none. */
   readonly version: number
   readonly server: number
   readonly encoding: string
@@ -46,7 +46,7 @@ export async function prepareSchema(client: Client, schema: string, all = migrat
   return isChanged
 }
 
-/** Selects the ids of each sequence. `key` has no index of its ids: those of its newest rows are the highest. */
+/** Selects the ids of each sequence. `key` has no index on ids, but its newest rows have the highest. */
 const idsOf = (schema: string): Readonly<Record<string, readonly string[]>> => ({
   [`${literal(`${schema}.event_id`)}::regclass`]: [
     `SELECT max(id) FROM ${schema}.event`,
@@ -63,12 +63,12 @@ const idsOf = (schema: string): Readonly<Record<string, readonly string[]>> => (
 })
 
 /**
- * Raises sequences that are behind their tables, as after a failover to a logical replica: it gets the rows and not the
- * sequences. New events would otherwise get the ids of earlier ones. Under a lock, so that no start sets them back.
+ * Raises sequences that are behind their tables: a failover to a logical replica copies rows but no sequences, and new
+ * events would reuse ids. Under a lock, so that no other start sets them back.
  */
 async function raiseIds(client: Client, schema: string): Promise<void> {
   const behind = Object.entries(idsOf(quoted(schema))).map(([sequence, ids]) => {
-    // Inserting needs no right on the sequence of an identity column, and reading it does.
+    // Inserting needs no right on an identity column's sequence; reading the sequence does.
     const last = `CASE WHEN has_sequence_privilege(${sequence}, 'USAGE, SELECT')
       THEN coalesce(pg_sequence_last_value(${sequence}), 0) ELSE highest END`
     const where = `FROM (SELECT greatest(${ids.map((id) => `(${id})`)}) AS highest OFFSET 0) ids WHERE highest > ${last}`
@@ -93,7 +93,7 @@ async function raiseIds(client: Client, schema: string): Promise<void> {
 }
 
 /**
- * Checks that the tables exist, and that this version can read them. It makes no tables.
+ * Checks that the tables exist, and that this version can read them. Makes none.
  * @throws WebhookError `unavailable`
  */
 export async function checkTables(client: Client, schema: string, all = migrations): Promise<void> {
@@ -121,7 +121,7 @@ async function readCondition(client: Client, schema: string, all: readonly Migra
   return { ...condition, version: hasTables ? await readVersion(client, schema, all.length) : 0 }
 }
 
-/** @param known the newest version that this release knows */
+/** @param known newest version this release knows */
 async function readVersion(client: Client, schema: string, known: number): Promise<number> {
   const result = await client
     .query(`SELECT row_to_json(found)::text AS found FROM ${quoted(schema)}.version found`)
@@ -131,13 +131,12 @@ async function readVersion(client: Client, schema: string, known: number): Promi
     })
   const { version, tables } = JSON.parse(result.rows[0]?.found ?? '{}')
   if (!Number.isInteger(version) || !Number.isInteger(tables)) throw notOurs(schema)
-  if (version > known) throw unusable(`a newer version of media-webhooks made the schema ${schema}`)
+  if (version > known)
+    throw unusable(`a newer version of media-webhooks made the schema ${schema}: upgrade this process`)
   return tables
 }
 
-/**
- * Makes or updates the tables. It does not block processes that use them: if they hold a lock for long, it tries again.
- */
+/** Makes or updates the tables without blocking processes that use them: if a lock takes long, retries later. */
 async function makeTables(client: Client, schema: string, all: readonly Migration[]): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
@@ -153,10 +152,7 @@ async function makeTables(client: Client, schema: string, all: readonly Migratio
   }
 }
 
-/**
- * Works under a lock, because several processes may start at a time. Returns `false` if another one has made the tables
- * meanwhile.
- */
+/** Under a lock, as several processes may start at once. Returns false if another one was first. */
 async function makeTablesOnce(client: Client, schema: string, all: readonly Migration[]): Promise<boolean> {
   const name = quoted(schema)
   const patiently = (text: string) => client.query({ text, query_timeout: maxMs } as QueryConfig)
@@ -164,7 +160,7 @@ async function makeTablesOnce(client: Client, schema: string, all: readonly Migr
   await patiently(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`migrate ${schema}`)}))`)
   const { version, hasSchema } = await readCondition(client, schema, all)
   if (version >= all.length) return false
-  // Postgres asks for the right to create schemas even if this one exists.
+  // Postgres wants the right to create schemas even if this one exists.
   const sql = (hasSchema ? '' : createSchema(name)) + migrationsFrom(name, version, { all })
   try {
     await patiently(`SET LOCAL lock_timeout = ${lockMs};${sql}`)
@@ -180,7 +176,7 @@ function notMade(schema: string, version: number, error: unknown): unknown {
     if (version > 0) return unusable(`this user may not update the tables in the schema ${schema}: ${sql}`, error)
     return unusable(`this user may not make the schema ${schema}: grant CREATE on the database, or ${sql}`, error)
   }
-  // The name is reserved, or a table of that name exists.
+  // A reserved name, or a table of that name exists.
   if (isWrongSql(error))
     return unusable(`the tables in the schema ${schema} cannot be made: ${(error as Error).message}`, error)
   return error
@@ -202,10 +198,10 @@ async function checkRights(client: Client, schema: string): Promise<void> {
 
 const isRightMissing = (error: unknown): boolean => (error as { code?: unknown }).code === '42501'
 
-/** Returns `true` if another process held a lock for too long, or if the two waited for each other. */
+/** True if a lock took too long, or on a deadlock. */
 const isLocked = (error: unknown): boolean => ['55P03', '40P01'].includes(`${(error as { code?: unknown }).code}`)
 
-/** Returns `true` for an error of class 42: a table or a name is not as the statement expects. */
+/** True for class 42: a table or name is not what the statement expects. */
 const isWrongSql = (error: unknown): boolean => `${(error as { code?: unknown }).code}`.startsWith('42')
 
 const notOurs = (schema: string, cause?: unknown): WebhookError =>

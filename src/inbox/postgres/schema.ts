@@ -1,63 +1,56 @@
 import { WebhookError } from '../../errors.ts'
 
-/** The schema of the tables, unless the user names another one. */
+/** Default schema of the tables. */
 export const standardSchema = 'media_webhooks'
 
-/** The first key of every advisory lock of this package. The second one is a hash of the purpose and the schema. */
+/** First key of all our advisory locks. The second hashes purpose and schema. */
 export const lockClass = 1_835_361_385
 
-/** The maximum id. */
 export const largestId = '9223372036854775807'
 
-/** Quotes a name for SQL. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** Quotes a text for SQL, whatever `standard_conforming_strings` is. */
+/** Quotes a text, whatever `standard_conforming_strings` is. */
 export const literal = (text: string): string => {
   const isPlain = !text.includes('\\')
   return `${isPlain ? '' : ' E'}'${text.replaceAll("'", "''").replaceAll('\\', '\\\\')}'`
 }
 
-/** Turns settings of Postgres off until the end of the transaction. */
+/** Turns settings off until the end of the transaction. */
 export const turnOff = (...settings: readonly string[]): string =>
   settings.map((name) => `SET LOCAL ${name} = off`).join('; ')
 
-/** The time since the beginning of the transaction, in ms: without that of the network. */
+/** Time since the start of the transaction, without the network (ms). */
 export const tookMs = 'extract(epoch FROM clock_timestamp() - now()) * 1000'
 
-/** The first statement of the SQL that makes the tables. */
 export const createSchema = (schema: string): string => `CREATE SCHEMA IF NOT EXISTS ${schema};\n`
 
 /**
- * Makes the tables of a version from those of the version before, as SQL. Processes of the version before use the tables
- * meanwhile and afterwards, in a rolling deploy and after a rollback: a migration that they can't live with also raises
- * `version.version`. `ifNotExists` is `IF NOT EXISTS ` to skip what exists.
+ * SQL that brings the tables from the previous version to this one. Processes of the previous version keep using them,
+ * in a rolling deploy and after a rollback. A migration they can't live with must raise `version.version`.
+ * `ifNotExists` is `IF NOT EXISTS ` to skip what exists.
  */
 export type Migration = (schema: string, ifNotExists: string) => string
 
-// `id` is the order of acceptance, and the same in all tables. Keys are kept much longer than their events, so they have a
-// table of their own. Queues change all their rows all the time, so vacuums go by the number of rows.
+// `id` is the order of acceptance, and the same in all tables. Keys outlive their events, so they have a table to
+// themselves. Queue tables change all their rows all the time, so vacuums go by the number of rows.
 //
-// A transaction of a handler changes no indexed column of `event`, and the free space of the page takes the new version of
-// the row: Postgres then reuses the old one without a vacuum. `since` is the time of an event's replay, or of its last
-// retry; null since its receipt. `delayed_at` is the time at which `due_at` was set: it is in the future if the clock of
-// Postgres was ahead then. `owed` is null if the event had no handler when its unreadable delivery was parsed.
-// `releases` counts how often processes gave the event up: see `claimed.ts`. The predicate of `event_of_media` is always
-// true, and follows from `media = …` only, so Postgres can't use the index for conditions on `id` alone. It did so if it had
-// analyzed the table while a snapshot kept the rows of many handled events: it saw no rows, found both indexes equally good,
-// and read the whole index for each event.
+// `event`: a handler's transaction changes no indexed column, and `fillfactor` keeps room for the new row version on
+// the same page, so Postgres reuses the old one without a vacuum. `since`: last replay or retry; null since receipt.
+// `delayed_at`: when `due_at` was set; in the future if Postgres' clock was ahead. `owed`: null if there was no handler
+// when an unreadable delivery was parsed. `releases`: see `claimed.ts`. The predicate of `event_of_media` is always
+// true, but implied only by `media = …`: after an ANALYZE under an open snapshot, Postgres used the index for
+// conditions on `id` alone, and read all of it for each event.
 //
-// Rows of `claim` are replaced and never updated: as long as a snapshot is open, a reader would have to pass the versions
-// of an updated row one after another. `owner.running` has the start of the attempts that have been running for long, in
-// ms since the epoch, by the id of the event.
+// `claim`: rows are replaced, never updated. Under an open snapshot, readers would pass each version of an updated row.
+// `owner.running`: starts of attempts that run for long (ms since the epoch), by event id.
 //
-// `expectation.subject` is the hash of a rule and a media item. `expectation_end` has a row for each subject, which begins
-// and ends lock, so that those of two processes see each other. `ended_at` is null until the first end. `began_at` and
-// `ended_at` are ms since the epoch: by the sender's clock it can be any time, also one that Postgres does not have.
+// `expectation.subject`: hash of a rule and a media item. `expectation_end`: a row per subject, which begins and ends
+// lock, so that concurrent ones see each other. `ended_at`: null until the first end. Like `began_at`, in ms since the
+// epoch: a sender's clock may show times Postgres doesn't have.
 //
-// `pause.handler` is empty for the whole inbox. For `event.awaits`, `owner.handlers` and `removed_handler` see `awaited.ts`.
-//
-// `version.version` is the oldest version whose processes can use the tables, and `tables` the version of the tables.
+// `pause.handler`: empty for the whole inbox. `awaits`, `handlers`, `removed_handler`: see `awaited.ts`.
+// `version.version`: oldest version whose processes can use the tables; `version.tables`: their current version.
 const makeVersion1: Migration = (schema, ifNotExists) => `
 CREATE SEQUENCE ${ifNotExists}${schema}.event_id;
 
@@ -185,14 +178,10 @@ CREATE TABLE ${ifNotExists}${schema}.version (version integer PRIMARY KEY, table
 INSERT INTO ${schema}.version SELECT 1, 0 WHERE NOT EXISTS (SELECT FROM ${schema}.version);
 `
 
-/** The migrations to version 1, version 2 and so on. The inbox reads and writes the tables of the last one. */
+/** The n-th migrates to version n. The inbox uses the last one. */
 export const migrations: readonly Migration[] = [makeVersion1]
 
-/**
- * Returns the SQL that makes the tables, or updates them.
- * @param schema the quoted name of the schema
- * @param from the version of the existing tables, 0 if there are no tables
- */
+/** Returns the SQL that makes or updates the tables. `schema` is quoted; `from` is their version, or 0. */
 export const migrationsFrom = (
   schema: string,
   from: number,
@@ -207,9 +196,9 @@ export const migrationsFrom = (
     .join('')
 
 /**
- * Returns the SQL that makes the tables of `postgresInbox`, or updates them. Use it with your own migration tool: run it in a
- * transaction, as a user with the right to create a schema. It skips what exists.
- * @param schema the schema of the tables, `media_webhooks` by default
+ * Returns the SQL that makes or updates the tables of `postgresInbox`, for your own migration tool. Run it in a
+ * transaction, as a user who may create a schema. It skips what exists.
+ * @param schema `media_webhooks` by default
  * @throws WebhookError `invalid_option`
  */
 export function migrationSql(schema: string = standardSchema): string {
@@ -220,7 +209,7 @@ export function migrationSql(schema: string = standardSchema): string {
 
 /** @throws WebhookError `invalid_option` */
 export function checkSchemaName(by: string, schema: unknown): void {
-  // Postgres cuts longer names off.
+  // Postgres truncates longer names.
   const isName = typeof schema === 'string' && /^[^\0]+$/.test(schema) && new TextEncoder().encode(schema).length <= 63
-  if (!isName) throw new WebhookError('invalid_option', `${by}: schema has to be a name of up to 63 bytes`)
+  if (!isName) throw new WebhookError('invalid_option', `${by}: schema must be a name of 1 to 63 bytes`)
 }

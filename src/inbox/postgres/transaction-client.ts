@@ -4,15 +4,13 @@ import { within } from '../../internal/timers.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import { releaseClient, takeClient } from './pool.ts'
 
-/** Maximum wait for the answer to a commit or a rollback, in ms. */
+/** Maximum wait for the answer to COMMIT or ROLLBACK (ms). */
 const answerMs = 10_000
 
-/** Maximum wait for the queries that a handler has sent and not awaited (ms). */
+/** Maximum wait for queries that a handler sent and did not await (ms). */
 const openQueriesMs = 1_000
 
-/**
- * Takes a client of the pool. If none is free before the signal is aborted, the next free one goes back to the pool.
- */
+/** Takes a client from the pool. If the signal aborts first, the client goes back when it arrives. */
 export function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   const connected = takeClient(pool)
   return unlessAborted(signal, connected).catch((error) => {
@@ -21,10 +19,10 @@ export function connect(pool: Pool, signal: AbortSignal): Promise<PoolClient> {
   })
 }
 
-/** A client of the pool during a transaction. An aborted signal closes its connection, so that nothing is committed. */
+/** A pool's client during a transaction. An abort closes the connection, so that nothing is committed. */
 export class TransactionClient {
   readonly pooled: PoolClient
-  /** The client that a handler gets. */
+  /** What the handler gets. */
   readonly lent: PoolClient
   readonly #signal: AbortSignal
   readonly #queries = new OpenQueries()
@@ -44,32 +42,32 @@ export class TransactionClient {
     pooled.on('error', this.#onError)
   }
 
-  /** `true` if the connection broke. Postgres also ends it if the handler's transaction is idle, or takes, too long. */
+  /** True if the connection broke, except by a timeout of the transaction (idle or total). */
   get isLost(): boolean {
     return this.#brokenBy !== undefined && !/^25P0[34]$/.test(`${this.#brokenBy.code}`)
   }
 
   /**
-   * Resolves once every query of the handler has ended. The handler can send no more.
+   * Resolves once all of the handler's queries have ended. It can send no more.
    * @throws WebhookError `invalid_transaction` if one takes too long: a COMMIT would wait behind it
    */
   async idle(): Promise<void> {
     this.#isLent = false
     if (await this.#queries.end()) return
-    const error = invalid('a query was not awaited, or a cursor not closed. Do both in its function')
+    const error = invalid('a query was not awaited, or a cursor not closed. Do both before the function returns')
     this.#release(error)
     throw error
   }
 
   async commit(text: string): Promise<void> {
-    // It is too late to abort now: only the database knows whether it has committed.
+    // Too late to abort: only the database knows whether it has committed.
     this.#signal.removeEventListener('abort', this.#abort)
     this.#isLent = false
     try {
       await this.pooled.query({ text, query_timeout: answerMs } as { text: string })
     } catch (error) {
       const code = (error as { code?: string }).code ?? ''
-      // Postgres has not answered, so it would not answer a rollback.
+      // Postgres did not answer, and would not answer a rollback either.
       if (!/^[0-9A-Z]{5}$/.test(code)) {
         this.#onError(error as Error)
         this.#release(error as Error)
@@ -79,7 +77,7 @@ export class TransactionClient {
     this.#release()
   }
 
-  /** @param failure the error of the storage, if it has failed: the connection is closed, since the next one may work */
+  /** @param failure error of the storage. Closes the connection, since the next one may work */
   async rollBack(failure?: Error): Promise<void> {
     this.#isLent = false
     if (this.#isReleased) return
@@ -105,13 +103,13 @@ export class TransactionClient {
 const invalid = (problem: string): WebhookError =>
   new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
 
-/** A query that pg runs itself, such as a cursor or a stream of rows. pg calls the method at its end. */
+/** A query that pg drives itself, such as a cursor or a stream of rows. pg calls the method at its end. */
 interface Submittable {
   submit?: unknown
   handleReadyForQuery?: (...args: unknown[]) => unknown
 }
 
-/** The queries of a handler that have not ended. */
+/** A handler's queries that have not ended. */
 class OpenQueries {
   #count = 0
   #onIdle: (() => void) | undefined
@@ -144,7 +142,7 @@ class OpenQueries {
     }
   }
 
-  /** Resolves with `true` once all have ended, or with `false` if they take too long. */
+  /** Resolves with `true` once all have ended, with `false` if they take too long. */
   async end(): Promise<boolean> {
     if (this.#count === 0) return true
     const idle = new Promise<boolean>((resolve) => {
@@ -161,15 +159,15 @@ const andThen = (call: ((...args: unknown[]) => unknown) | undefined, then: () =
   }
 
 /**
- * Lends a client of the pool to a handler. Another handler may have the client later, so a late query is rejected. pg
- * runs the earlier queries in their order, and COMMIT or ROLLBACK after them.
+ * Lends a client to a handler. Rejects late queries, since another handler may have the client by then. pg runs earlier
+ * ones in order, before COMMIT or ROLLBACK.
  */
 function lend(pooled: PoolClient, queries: OpenQueries, isLent: () => boolean): PoolClient {
   const lent = {
     query(...args: unknown[]) {
       if (isLent()) return queries.send(pooled, args)
       return Promise.reject(
-        invalid('a query was sent after the transaction had ended. Await every query in its function'),
+        invalid('a query was sent after the transaction had ended. Await every query in the function'),
       )
     },
     // The inbox releases the client.

@@ -14,7 +14,7 @@ export interface TransactionsOptions extends CompletionOptions {
 
 type Transact = NonNullable<Attempt['transaction']>
 
-/** Makes the transactions of the handlers of a claimed event. `owner`: the process that holds it. */
+/** Makes the transactions of a claimed event's handlers. `owner`: the process that holds it. */
 export function transactions({ pool, measured, ...options }: TransactionsOptions) {
   const completion = new Completion(options)
   return (job: SqlJob, owner: string): Transact => {
@@ -25,7 +25,7 @@ export function transactions({ pool, measured, ...options }: TransactionsOptions
         throw error
       })
       const client = new TransactionClient(pooled, signal)
-      /** Tells whether an error comes from the storage. The step decides: a handler can throw any error. */
+      /** Whether an error comes from the storage. The step decides: a handler can throw any error. */
       let isStorageError = isOurFailure
       try {
         signal.throwIfAborted()

@@ -138,7 +138,7 @@ describe.skipIf(!findPostgres())('the tables of postgresInbox', () => {
       const name = schema as string
       const invalid = expect.objectContaining({
         code: 'invalid_option',
-        message: expect.stringMatching(/up to 63 bytes/),
+        message: expect.stringMatching(/1 to 63 bytes/),
       })
       expect(() => postgresInbox({ connection: server.url, schema: name })).toThrow(invalid)
       expect(() => migrationSql(name)).toThrow(invalid)
