@@ -3,7 +3,7 @@
 import { timeOfDay } from '../../page/local-times.js'
 import { attempt, makeLive, report, reportLive, update } from '../../page/page.js'
 
-const pauseMs = 2_000
+const delayMs = 2_000
 let lost = false
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer
@@ -22,7 +22,7 @@ async function poll() {
     lost = true
     report(message === 'Failed to fetch' || navigator.onLine === false ? 'not connected, retrying' : message)
   }
-  timer = setTimeout(poll, Math.max(pauseMs, 10 * (performance.now() - startedAt)))
+  timer = setTimeout(poll, Math.max(delayMs, 10 * (performance.now() - startedAt)))
 }
 
 /** Keeps a list as it is while the reader uses it: a row that moves is a click on another event. */

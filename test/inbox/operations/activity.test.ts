@@ -62,11 +62,11 @@ test('a write that hangs and then fails is one failure, whose numbers are writte
   let fail = () => {}
   const { accept, written, failures } = recorded(() => new Promise<void>((_, reject) => (fail = reject)))
   accept()
-  await vi.advanceTimersByTimeAsync(4 * pauseMs)
+  await vi.advanceTimersByTimeAsync(4 * delayMs)
   fail()
   await vi.advanceTimersByTimeAsync(0)
   expect([written, failures]).toEqual([[1], [undefined]])
-  await vi.advanceTimersByTimeAsync(pauseMs)
+  await vi.advanceTimersByTimeAsync(delayMs)
   expect(written).toEqual([1, 1])
 })
 
