@@ -1,6 +1,14 @@
-import { aFunction, checkOptions, having, type Rule, type Rules, required, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { eventTypes } from '../events/media-service/catalogue.ts'
+import {
+  aFunction,
+  checkOptions,
+  having,
+  type Rule,
+  type Rules,
+  required,
+  wholeNumber,
+} from '../internal/check-options.ts'
 import { guarded } from '../internal/guarded.ts'
 import { type Timer, unref } from '../internal/timers.ts'
 import type { DeliveryReport } from '../receiver/hooks.ts'

@@ -1,5 +1,5 @@
-import { checkedApart, checkOptions } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkedApart, checkOptions } from '../internal/check-options.ts'
 
 /** A person who may see the pages and act. Each action is logged with the name. */
 export interface Operator {

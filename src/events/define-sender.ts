@@ -1,6 +1,6 @@
-import { aFunction, anObject, checkOptions, required, text } from '../check-options.ts'
 import type { DeliveryHeaders } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
+import { aFunction, anObject, checkOptions, required, text } from '../internal/check-options.ts'
 import { isPromise, whenever } from '../internal/maybe-promise.ts'
 import { checkSchema, validate } from './data.ts'
 import type { UnknownEventType } from './event.ts'

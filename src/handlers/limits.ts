@@ -1,4 +1,4 @@
-import { type Rule, wholeNumber } from '../check-options.ts'
+import { type Rule, wholeNumber } from '../internal/check-options.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
 import { maxWaitMs, type Timer } from '../internal/timers.ts'
 import type { Handler, Rate } from './handler.ts'

@@ -1,8 +1,8 @@
-import { checkedApart, checkOptions, flag, type Rules, text, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { type AnySender, checkTypes, typedBy } from '../events/sender.ts'
 import type { AcceptedEvent, ExpectationChanges } from '../inbox/inbox.ts'
+import { checkedApart, checkOptions, flag, type Rules, text, wholeNumber } from '../internal/check-options.ts'
 import {
   type AcceptLookup,
   checkRule,

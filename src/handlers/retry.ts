@@ -1,4 +1,4 @@
-import { checkOptions, type Rules, wholeNumber } from '../check-options.ts'
+import { checkOptions, type Rules, wholeNumber } from '../internal/check-options.ts'
 
 /** The schedule of retries: exponential backoff with full jitter. */
 export interface RetryOptions {

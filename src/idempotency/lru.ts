@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { aFunction, checkOptions, maxCache, wholeNumber } from '../check-options.ts'
+import { aFunction, checkOptions, maxCache, wholeNumber } from '../internal/check-options.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
 import { type Claims, type IdempotencyStore, type StoreSteps, withClaims } from './store.ts'
 

@@ -1,4 +1,4 @@
-import { anyText, checkedApart, checkOptions, type Rules, wholeNumber } from '../check-options.ts'
+import { anyText, checkedApart, checkOptions, type Rules, wholeNumber } from '../internal/check-options.ts'
 import { defineStore } from './define-store.ts'
 import { type RedisClient, scriptRunner } from './redis-client.ts'
 import type { Claim, IdempotencyStore, StoreSteps } from './store.ts'

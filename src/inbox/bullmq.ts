@@ -1,6 +1,6 @@
-import { checkedApart, checkOptions, flag, type Rules, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import { sizeOf } from '../events/json.ts'
+import { checkedApart, checkOptions, flag, type Rules, wholeNumber } from '../internal/check-options.ts'
 import { countdown, forLastSteps } from '../internal/countdown.ts'
 import { measure } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'

@@ -1,5 +1,5 @@
-import { checkOptions, timeLimit } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkOptions, timeLimit } from '../internal/check-options.ts'
 import type { CloseOptions } from './inbox.ts'
 
 /** A shutdown that happens once, however often it is asked for. */

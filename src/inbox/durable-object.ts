@@ -1,4 +1,4 @@
-import { checkedApart, checkOptions, wholeNumber } from '../check-options.ts'
+import { checkedApart, checkOptions, wholeNumber } from '../internal/check-options.ts'
 import { checkNamespace, defaultShards, type ObjectNamespace, type ObjectSql } from '../storage/durable-objects.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { ObjectTransactional } from './durable-object/transactions.ts'

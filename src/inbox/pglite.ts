@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { checkedApart, checkOptions, type Rules, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkedApart, checkOptions, type Rules, wholeNumber } from '../internal/check-options.ts'
 import type { InboxDefinition, Transactional } from './inbox.ts'
 import { connectionTo, type PgliteDatabase } from './pglite/link.ts'
 import { type PostgresInboxOptions, postgresInbox } from './postgres.ts'

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { checkedApart, checkOptions, flag, type Rules, wholeNumber } from '../check-options.ts'
+import { checkedApart, checkOptions, flag, type Rules, wholeNumber } from '../internal/check-options.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition, InboxHost, Transactional } from './inbox.ts'
 import { type PostgresConnection, routeOf } from './postgres/connection.ts'

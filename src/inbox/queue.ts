@@ -1,5 +1,5 @@
-import { aFunction, checkOptions, having, type Rules, required, wholeNumber } from '../check-options.ts'
 import type { IdempotencyStore } from '../idempotency/store.ts'
+import { aFunction, checkOptions, having, type Rules, required, wholeNumber } from '../internal/check-options.ts'
 import { type MaybePromise, measure } from '../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../internal/timers.ts'
 import { Closing } from './closing.ts'

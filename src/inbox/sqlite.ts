@@ -1,5 +1,5 @@
-import { checkedApart, checkOptions } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkedApart, checkOptions } from '../internal/check-options.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
 import { SqlInbox } from './sql/inbox.ts'

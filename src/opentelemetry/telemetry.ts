@@ -1,7 +1,7 @@
 import type { Attributes, MeterProvider, TracerProvider } from '@opentelemetry/api'
-import { aFunction, checkOptions, having, type Rules, text } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
+import { aFunction, checkOptions, having, type Rules, text } from '../internal/check-options.ts'
 import type { Telemetry } from '../receiver/telemetry.ts'
 import { Destinations } from './attributes.ts'
 import { Meters } from './meters.ts'

@@ -1,14 +1,3 @@
-import {
-  anObject,
-  checkedApart,
-  checkOptions,
-  having,
-  headerName,
-  oneOf,
-  type Rules,
-  required,
-  wholeNumber,
-} from '../check-options.ts'
 import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { LookupOutcome } from '../events/lookup.ts'
@@ -28,6 +17,17 @@ import type {
   MessageOptions,
   MessageResult,
 } from '../inbox/inbox.ts'
+import {
+  anObject,
+  checkedApart,
+  checkOptions,
+  having,
+  headerName,
+  oneOf,
+  type Rules,
+  required,
+  wholeNumber,
+} from '../internal/check-options.ts'
 import { type Logger, logLevels } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 import type { Acknowledgement } from './acknowledgement.ts'

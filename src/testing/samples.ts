@@ -1,5 +1,5 @@
-import { checkOptions, oneOf, required } from '../check-options.ts'
 import { type EventType, eventTypes } from '../events/media-service/catalogue.ts'
+import { checkOptions, oneOf, required } from '../internal/check-options.ts'
 import { encoder } from '../internal/utf8.ts'
 import { bodyOf, type Payload, qualitiesAndStatus } from './payload.ts'
 

@@ -1,5 +1,5 @@
-import { checkedApart, checkOptions } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkedApart, checkOptions } from '../internal/check-options.ts'
 import { decodeBase64 } from '../internal/crypto/encoding.ts'
 import { decoder } from '../internal/utf8.ts'
 import { credentialMatcher, maxCredentialLength } from './credentials.ts'

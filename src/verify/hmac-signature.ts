@@ -1,4 +1,5 @@
 import { hmacKey } from '#crypto'
+import { WebhookError } from '../errors.ts'
 import {
   aFunction,
   anyText,
@@ -10,8 +11,7 @@ import {
   required,
   text,
   wholeNumber,
-} from '../check-options.ts'
-import { WebhookError } from '../errors.ts'
+} from '../internal/check-options.ts'
 import type { HashAlgorithm, SignatureEncoding } from '../internal/crypto/encoding.ts'
 import { encoder } from '../internal/utf8.ts'
 import { maxCredentialLength } from './credentials.ts'

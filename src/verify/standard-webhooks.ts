@@ -1,6 +1,6 @@
 import { type HmacKey, hmacKey } from '#crypto'
-import { aFunction, checkedApart, checkOptions, wholeNumber } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { aFunction, checkedApart, checkOptions, wholeNumber } from '../internal/check-options.ts'
 import { decodeBase64 } from '../internal/crypto/encoding.ts'
 import { maxCredentialLength } from './credentials.ts'
 import { type GetSecrets, judgeWith, type Secrets } from './secrets.ts'

@@ -1,4 +1,5 @@
 import { hmacKey } from '#crypto'
+import { WebhookError } from '../errors.ts'
 import {
   aFunction,
   checkedApart,
@@ -7,8 +8,7 @@ import {
   type Rule,
   required,
   wholeNumber,
-} from '../check-options.ts'
-import { WebhookError } from '../errors.ts'
+} from '../internal/check-options.ts'
 import { encoder } from '../internal/utf8.ts'
 import { maxCredentialLength } from './credentials.ts'
 import { type GetSecrets, judgeWith, type Secrets } from './secrets.ts'

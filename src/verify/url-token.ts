@@ -1,5 +1,5 @@
-import { checkedApart, checkOptions, oneOf, text } from '../check-options.ts'
 import { WebhookError } from '../errors.ts'
+import { checkedApart, checkOptions, oneOf, text } from '../internal/check-options.ts'
 import { credentialMatcher } from './credentials.ts'
 import type { GetSecrets, Secrets } from './secrets.ts'
 import { notVerified, type Verifier } from './verifier.ts'

@@ -58,7 +58,7 @@ export const groups = {
     isolate: true,
   },
   internal: {
-    mutate: ['src/internal/**', 'src/{errors,check-options}.ts'],
+    mutate: ['src/internal/**', 'src/errors.ts'],
     tests: [
       'test/internal/**/*.test.ts',
       'test/handlers/**/*.test.ts',

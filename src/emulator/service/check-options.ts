@@ -1,5 +1,5 @@
-import { checkOptions, maxCache, oneOf, type Rule, type Rules, wholeNumber } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
+import { checkOptions, maxCache, oneOf, type Rule, type Rules, wholeNumber } from '../../internal/check-options.ts'
 import { profiles } from '../sending/profile.ts'
 import type { EmulatorOptions } from './options.ts'
 

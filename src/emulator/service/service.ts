@@ -1,6 +1,6 @@
-import { checkOptions, wholeNumber } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
 import { type EventType, flagName } from '../../events/media-service/catalogue.ts'
+import { checkOptions, wholeNumber } from '../../internal/check-options.ts'
 import type { Payload } from '../../testing/payload.ts'
 import { testPayload } from '../media/lifecycle.ts'
 import { Studio } from '../media/studio.ts'

@@ -1,5 +1,5 @@
-import { checkedApart, checkOptions } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
+import { checkedApart, checkOptions } from '../../internal/check-options.ts'
 import { within } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import { firstMinute, toActivity } from '../operations/activity.ts'

@@ -1,5 +1,5 @@
-import { checkOptions } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
+import { checkOptions } from '../../internal/check-options.ts'
 import { consoleLogger } from '../../internal/logger.ts'
 import { answerAsObject, type ObjectSql, type ObjectState, type ObjectSteps } from '../../storage/durable-objects.ts'
 import { defineInbox } from '../define-inbox.ts'

@@ -1,4 +1,4 @@
-import { aDate, checkOptions, required } from '../../check-options.ts'
+import { aDate, checkOptions, required } from '../../internal/check-options.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import type { ActivityObserver } from '../inbox.ts'

@@ -1,5 +1,5 @@
-import { anyText, checkOptions, oneOf, type Rules, wholeNumber } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
+import { anyText, checkOptions, oneOf, type Rules, wholeNumber } from '../../internal/check-options.ts'
 import type { EventPage, EventQuery, EventRecord, EventState, InboxEvents } from '../reading.ts'
 
 /** The number of events of a history. */

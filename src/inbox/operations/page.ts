@@ -1,4 +1,4 @@
-import { checkOptions, wholeNumber } from '../../check-options.ts'
+import { checkOptions, wholeNumber } from '../../internal/check-options.ts'
 import { maxWaitMs } from '../../internal/timers.ts'
 
 interface PageOptions {

@@ -1,4 +1,4 @@
-import { checkOptions, text } from '../../check-options.ts'
+import { checkOptions, text } from '../../internal/check-options.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { Pause, PauseOptions, Pauses, ResumeOptions } from '../reading.ts'

@@ -1,5 +1,13 @@
-import { aDate, aFunction, anAbortSignal, checkOptions, type Rules, text, wholeNumber } from '../../check-options.ts'
 import { WebhookError } from '../../errors.ts'
+import {
+  aDate,
+  aFunction,
+  anAbortSignal,
+  checkOptions,
+  type Rules,
+  text,
+  wholeNumber,
+} from '../../internal/check-options.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { checkedApart, checkOptions } from '../../check-options.ts'
+import { checkedApart, checkOptions } from '../../internal/check-options.ts'
 import type { InspectedInbox } from '../reading.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
 import { type PostgresConnection, routeOf } from './connection.ts'

@@ -1,4 +1,4 @@
-import { type Rules, wholeNumber } from '../../check-options.ts'
+import { type Rules, wholeNumber } from '../../internal/check-options.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { SqliteDatabase } from './database.ts'
 import { SqliteDeadLetters } from './dead-letters.ts'

@@ -8,7 +8,7 @@ import {
   required,
   timeLimit,
   wholeNumber,
-} from '../src/check-options.ts'
+} from '../../src/internal/check-options.ts'
 
 const check = (options: unknown, rules: object) => () => checkOptions('owner', options as object, rules as never)
 

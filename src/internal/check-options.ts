@@ -1,5 +1,5 @@
-import { WebhookError } from './errors.ts'
-import { maxWaitMs } from './internal/timers.ts'
+import { WebhookError } from '../errors.ts'
+import { maxWaitMs } from './timers.ts'
 
 /** Maximum size of a cache, in entries: its tables are allocated up front. */
 export const maxCache = 10_000_000
