@@ -1,0 +1,81 @@
+/** What may be imported, by the folder or file that imports it. */
+export type Rules = Readonly<Record<string, readonly string[]>>
+
+/** What each folder and file of `src/` may import from the others, types included: only what stands above it. */
+export const folders: Rules = {
+  'errors.ts': [],
+  internal: ['errors.ts'],
+  'delivery.ts': ['internal'],
+  storage: ['errors.ts', 'internal'],
+  events: ['errors.ts', 'internal', 'delivery.ts'],
+  verify: ['errors.ts', 'internal', 'delivery.ts'],
+  idempotency: ['errors.ts', 'internal', 'storage'],
+  inbox: ['errors.ts', 'internal', 'storage', 'events', 'idempotency'],
+  handlers: ['errors.ts', 'internal', 'events', 'inbox'],
+  receiver: ['errors.ts', 'internal', 'delivery.ts', 'events', 'verify', 'inbox', 'handlers'],
+  'index.ts': [
+    'errors.ts',
+    'internal',
+    'delivery.ts',
+    'events',
+    'verify',
+    'idempotency',
+    'inbox',
+    'handlers',
+    'receiver',
+  ],
+  'cloudflare.ts': ['idempotency', 'inbox'],
+  opentelemetry: ['errors.ts', 'internal', 'events', 'inbox', 'handlers', 'receiver'],
+  page: [],
+  dashboard: ['errors.ts', 'internal', 'events', 'inbox', 'handlers', 'receiver', 'page'],
+  testing: ['errors.ts', 'internal', 'delivery.ts', 'events', 'verify', 'idempotency', 'inbox', 'receiver'],
+  client: ['errors.ts', 'internal', 'events', 'handlers', 'receiver'],
+  emulator: ['errors.ts', 'internal', 'events', 'verify', 'page', 'testing'],
+  adapters: ['index.ts'],
+  cli: [
+    'errors.ts',
+    'internal',
+    'events',
+    'inbox',
+    'handlers',
+    'index.ts',
+    'dashboard',
+    'testing',
+    'client',
+    'emulator',
+    'adapters/node.ts',
+    'package.json',
+  ],
+}
+
+/**
+ * The packages and built-ins that each may import, with their subpaths. The deepest match decides: `inbox/sqlite` is
+ * `sqlite.ts` and `sqlite/`. `node:*` is any built-in.
+ */
+export const packages: Rules = {
+  'internal/crypto/node': ['node:crypto'],
+  'internal/process-name': ['node:os'],
+  events: ['#crypto'],
+  'events/media-service/wire': ['zod/mini', 'zod/v4/core'],
+  verify: ['#crypto'],
+  idempotency: ['lru-cache'],
+  inbox: ['#crypto', 'lru-cache'],
+  'inbox/queue': ['#crypto'],
+  'inbox/bullmq': ['#crypto', 'bullmq', 'ioredis'],
+  'inbox/sqlite': ['node:crypto', 'node:fs', 'node:module', 'node:path'],
+  'inbox/postgres': ['node:crypto', 'pg'],
+  'inbox/pglite': ['node:stream', 'pg'],
+  receiver: ['lru-cache'],
+  opentelemetry: ['@opentelemetry/api'],
+  page: ['hono/jsx', 'node:fs'],
+  dashboard: ['#crypto', 'hono/html', 'hono/jsx', 'node:fs'],
+  testing: ['#crypto', 'node:net'],
+  client: ['zod'],
+  emulator: ['@hono/node-server', 'hono', 'node:*', 'zod'],
+  adapters: ['node:*'],
+  'adapters/fastify': ['fastify', 'node:*'],
+  'adapters/hono': ['hono', 'node:http'],
+  'adapters/fetch': [],
+  'adapters/aws-lambda': [],
+  cli: ['node:*'],
+}
