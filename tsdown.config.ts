@@ -1,31 +1,10 @@
 import { copyFile, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { defineConfig, type Rolldown } from 'tsdown'
+import { sourcesIn } from './entries.ts'
+import manifest from './package.json' with { type: 'json' }
 
-const library = entries(
-  'src/index',
-  'src/internal/crypto/node',
-  'src/internal/crypto/web',
-  'src/cloudflare',
-  'src/opentelemetry/index',
-  'src/idempotency/redis',
-  'src/inbox/sqlite',
-  'src/inbox/bullmq',
-  'src/inbox/postgres',
-  'src/inbox/pglite',
-  'src/inbox/queue',
-  'src/testing/index',
-  'src/client/index',
-  'src/dashboard/index',
-  'src/emulator/index',
-  'adapters/express',
-  'adapters/fastify',
-  'adapters/koa',
-  'adapters/hono',
-  'adapters/fetch',
-  'adapters/aws-lambda',
-  'adapters/node',
-)
+const library = modules(manifest.exports, manifest.imports)
 
 /** Built into the dashboard and the emulator, so that a user who only receives installs neither. */
 const thirdParty = ['hono', '@hono/node-server']
@@ -33,7 +12,7 @@ const thirdParty = ['hono', '@hono/node-server']
 export default defineConfig({
   entry: library,
   // Nobody requires the command line.
-  format: { esm: { entry: { ...library, ...entries('src/cli/main') } }, cjs: { entry: library } },
+  format: { esm: { entry: { ...library, ...modules(manifest.bin) } }, cjs: { entry: library } },
   platform: 'neutral',
   // One file a module, so that a stack trace names files that can be found here.
   unbundle: true,
@@ -55,8 +34,9 @@ export default defineConfig({
   hooks: { 'build:done': copyLicenses },
 })
 
-function entries(...modules: string[]): Record<string, string> {
-  return Object.fromEntries(modules.map((module) => [module, `${module}.ts`]))
+/** Source files by where they go in dist/. */
+function modules(...parts: object[]): Record<string, string> {
+  return Object.fromEntries(sourcesIn(parts).map((source) => [source.replace(/\.ts$/, ''), source]))
 }
 
 /** Where in dist/ a module goes; npm packs no folder that is named node_modules. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 /** What the build reads. */
-const sources = ['src', 'adapters', 'package.json', 'tsconfig.json', 'tsdown.config.ts']
+const sources = ['src', 'adapters', 'package.json', 'tsconfig.json', 'tsdown.config.ts', 'entries.ts']
 
 /** Builds the package as it is in the working tree. Returns the folder. */
 export const buildWorkingTree = (): string => build(copyWorkingTree)

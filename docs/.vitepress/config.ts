@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { cp, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defineConfig, type MarkdownEnv, type MarkdownRenderer, type SiteConfig } from 'vitepress'
-import { entries } from './entries.ts'
+import { entries } from '../../entries.ts'
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
 
@@ -80,7 +80,7 @@ const guides = [
 ]
 
 /** The menu of the reference: each entry of the package with its symbols. */
-const reference = entries.map(([name]) => ({
+const reference = entries.map(({ name }) => ({
   ...page(name.replace('media-webhooks/', ''), `/api/${name}/`),
   collapsed: true,
   items: ['functions', 'classes', 'interfaces', 'type-aliases', 'enumerations', 'variables'].flatMap((kind) => {

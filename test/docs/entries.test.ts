@@ -1,10 +1,13 @@
-import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
 import { expect, test } from 'vitest'
-import { entries } from '../../docs/.vitepress/entries.ts'
+import { entries } from '../../entries.ts'
 
-test('the API reference has a page for every entry of the package, and for no other', () => {
-  const { exports } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  const subpaths = Object.keys(exports).filter((subpath) => !subpath.endsWith('.json'))
-  const names = subpaths.map((subpath) => subpath.replace(/^\./, 'media-webhooks'))
-  expect(entries.map(([name]) => name).toSorted()).toEqual(names.toSorted())
+test('the code of the docs and the API reference know the entries of package.json, and no other', () => {
+  const { config } = ts.readConfigFile(
+    fileURLToPath(new URL('../../docs/tsconfig.json', import.meta.url)),
+    ts.sys.readFile,
+  )
+  const { '#crypto': _, ...paths } = config.compilerOptions.paths
+  expect(paths).toEqual(Object.fromEntries(entries.map(({ name, source }) => [name, [`../${source}`]])))
 })

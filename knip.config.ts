@@ -1,0 +1,35 @@
+import type { KnipConfig } from 'knip'
+import { sourcesIn } from './entries.ts'
+import manifest from './package.json' with { type: 'json' }
+
+export default {
+  entry: [
+    ...sourcesIn([manifest.exports, manifest.imports['#crypto'].default, manifest.bin]),
+    '.ci/count.mjs',
+    'bench/children/*.ts',
+    'docs/.vitepress/{config,theme/index}.ts',
+    // The pages load them, by their paths.
+    'src/{dashboard,emulator}/page/browser.js',
+    'test/package/fixtures/**',
+    'test/mutation/vitest.config.ts',
+    'test/soak/*.ts',
+    'test/platforms/programs/*.ts',
+    'test/platforms/lambda/{sandbox,functions/*}.ts',
+    'test/queues/cloudflare/worker.ts',
+    'test/inbox/sqlite/processes/*.ts',
+    'test/opentelemetry/processes/*.ts',
+    'test/runtimes/{bun,deno,worker,worker-with-redis,inbox-server}.js',
+    'examples/*/{server,worker,functions}.ts',
+    'test/examples/frameworks/*.test.ts',
+  ],
+  project: ['{src,adapters,demo,bench,test,examples}/**/*.{ts,tsx,js}', '*.{ts,mjs}', 'docs/.vitepress/**/*.ts'],
+  // Installed and built by `npm run test:examples`, with packages of their own.
+  ignore: ['examples/{nextjs,nestjs,sveltekit,nitro,elysia}/**', 'test/examples/frameworks/fixtures/**'],
+  // A type that is part of an exported function's signature is exported with it.
+  ignoreExportsUsedInFile: { interface: true, type: true },
+  // Started from where npm puts their binaries (test/support/find-runtime.ts); fengari is loaded by createRequire.
+  // vue comes with vitepress, in the version that it needs. A page shows how an application starts the SDK, and a test runs it.
+  ignoreDependencies: ['bun', 'deno', 'workerd', 'fengari', 'vue', '@opentelemetry/sdk-node'],
+  // Of Linux, and of the tests that say so where it is missing.
+  ignoreBinaries: ['taskset', 'redis-server', 'strace'],
+} satisfies KnipConfig
