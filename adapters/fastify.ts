@@ -1,6 +1,7 @@
 import { finished } from 'node:stream'
 import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
-import { type Receiver, WebhookError } from '../src/index.ts'
+import type { Receiver } from '../src/index.ts'
+import { checkedApart, checkOptions, type Rule, required, timeLimit } from '../src/internal/check-options.ts'
 import { toDelivery } from './node.ts'
 import { acknowledge, limitRest, unreadRest } from './shared/acknowledge.ts'
 import { afterParsers } from './shared/after-parsers.ts'
@@ -21,8 +22,17 @@ export interface FastifyReceiverOptions {
   readonly closeTimeoutMs?: number
 }
 
+const path: Rule = ["the path of the webhook, such as '/webhooks/media'", (value) => typeof value === 'string']
+
 /** Its own options, and those that Fastify takes for every plugin. */
-const known = ['receiver', 'url', 'closeTimeoutMs', 'prefix', 'logLevel', 'logSerializers']
+const rules = {
+  receiver: checkedApart,
+  url: required(path),
+  closeTimeoutMs: timeLimit,
+  prefix: checkedApart,
+  logLevel: checkedApart,
+  logSerializers: checkedApart,
+}
 
 const onClosing =
   'fastifyReceiver: Fastify answers 503 to deliveries that arrive while it closes, and some senders never send them ' +
@@ -46,10 +56,7 @@ const onClosing =
 export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async (scope, options) => {
   const { receiver, url, closeTimeoutMs: timeoutMs = 10_000 } = options
   checkReceiver('fastifyReceiver', receiver)
-  if (typeof url !== 'string') throw invalid("url is the path of the webhook, such as '/webhooks/media'")
-  const unknown = Object.keys(options).find((name) => !known.includes(name))
-  if (unknown !== undefined) throw invalid(`there is no option ${unknown}`)
-  if (typeof timeoutMs !== 'number' || !(timeoutMs >= 0)) throw invalid('closeTimeoutMs has to be 0 or more')
+  checkOptions<FastifyReceiverOptions>('fastifyReceiver', options, rules)
   if (answers503OnClosing(scope)) receiver.setup?.logger.warn({ url }, onClosing)
 
   scope.removeAllContentTypeParsers()
@@ -94,8 +101,6 @@ Object.assign(fastifyReceiver, {
   [Symbol.for('fastify.display-name')]: 'media-webhooks',
   [Symbol.for('plugin-meta')]: { name: 'media-webhooks', fastify: '^4.16.0 || ^5.0.0' },
 })
-
-const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `fastifyReceiver: ${message}`)
 
 /** Returns true if Fastify rejects requests while it closes. This is its default, and only its private options tell. */
 function answers503OnClosing(scope: FastifyInstance): boolean {

@@ -1,4 +1,5 @@
-import { type Delivery, WebhookError } from '../src/index.ts'
+import type { Delivery } from '../src/index.ts'
+import { aFunction, checkOptions } from '../src/internal/check-options.ts'
 import { MountedReceiver, noReceiver, type ReceiverSource } from './shared/mounted-receiver.ts'
 import { findWaitUntil, unreadBody } from './shared/web.ts'
 
@@ -32,7 +33,8 @@ export function fetchHandler<Context extends readonly unknown[] = []>(
   options: FetchHandlerOptions = {},
 ): (request: Request, ...context: [...Context, ...unknown[]]) => Promise<Response> {
   const mounted = new MountedReceiver('fetchHandler', receiver)
-  const { waitUntil: given } = checkOptions(options)
+  checkOptions('fetchHandler', options, { waitUntil: aFunction })
+  const { waitUntil: given } = options
   return async (request, ...context) => {
     const { method, url, headers } = request
     // Workers pass (request, env, context); Netlify, Vercel and others (request, context).
@@ -42,15 +44,4 @@ export function fetchHandler<Context extends readonly unknown[] = []>(
     const { status, ...answer } = found === undefined ? noReceiver : await found.receive(delivery)
     return new Response(method === 'HEAD' ? null : answer.body, { status, headers: answer.headers })
   }
-}
-
-/** @throws WebhookError `invalid_option` */
-function checkOptions(options: FetchHandlerOptions): FetchHandlerOptions {
-  if (typeof options !== 'object' || options === null || Array.isArray(options))
-    throw new WebhookError('invalid_option', 'fetchHandler: the options have to be an object, such as { waitUntil }')
-  const { waitUntil, ...unknown } = options
-  const [name] = Object.keys(unknown)
-  if (name !== undefined) throw new WebhookError('invalid_option', `fetchHandler: there is no option ${name}`)
-  if (waitUntil === undefined || typeof waitUntil === 'function') return { waitUntil }
-  throw new WebhookError('invalid_option', 'fetchHandler: waitUntil has to be a function')
 }

@@ -1,10 +1,8 @@
 import type { Server } from 'node:http'
 import { type CloseReport, type Receiver, WebhookError } from '../../src/index.ts'
+import { maxWaitMs } from '../../src/internal/timers.ts'
 import { destroySessions } from '../shared/http2-sessions.ts'
 import { closeIdleConnections } from '../shared/idle-connections.ts'
-
-/** Maximum time of a timer, in ms. A timer with a longer time fires immediately. */
-const maxWaitMs = 2_147_483_647
 
 /** The options of `closeServer`. */
 export interface CloseServerOptions {

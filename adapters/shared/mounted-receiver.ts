@@ -1,4 +1,6 @@
 import { type Acknowledgement, createReceiver, type MaybePromise, type Receiver } from '../../src/index.ts'
+import { requestsEndWork } from '../../src/internal/requests.ts'
+import { within } from '../../src/internal/timers.ts'
 import { checkReceiver } from './check-receiver.ts'
 
 /** The part of a receiver that adapters call. */
@@ -50,11 +52,11 @@ export class MountedReceiver<Context extends readonly unknown[]> {
 
   /** Starts to make it. The deliveries of one moment wait for the same promise. */
   #makeOnce(context: Context): Promise<Receives> {
-    const making = inTime(this.#checked(context)).finally(() => {
+    const making = within(makeTimeoutMs, this.#checked(context), late).finally(() => {
       this.#making = undefined
     })
     // On Workers a promise ends with its request, so no other request may wait for it.
-    if (!onWorkers) this.#making = making
+    if (!requestsEndWork) this.#making = making
     return making
   }
 
@@ -66,12 +68,8 @@ export class MountedReceiver<Context extends readonly unknown[]> {
   }
 }
 
-function inTime<Made>(making: Promise<Made>): Promise<Made> {
-  return new Promise((resolve, reject) => {
-    const late = () => reject(new Error(`the receiver was not made within ${makeTimeoutMs / 1_000} s`))
-    const timer = setTimeout(late, makeTimeoutMs)
-    making.finally(() => clearTimeout(timer)).then(resolve, reject)
-  })
+function late(): never {
+  throw new Error(`the receiver was not made within ${makeTimeoutMs / 1_000} s`)
 }
 
 /** The answer to a delivery for which no receiver could be made. */
@@ -80,5 +78,3 @@ export const noReceiver: Pick<Acknowledgement, 'status' | 'headers' | 'body'> = 
   headers: { 'content-type': 'application/json' },
   body: JSON.stringify({ status: 'error', code: 'internal', message: 'the receiver failed' }),
 }
-
-const onWorkers = (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === 'Cloudflare-Workers'

@@ -23,7 +23,7 @@ test.each(adapters)('%s throws at mount when it is given no receiver, and names 
 })
 
 test.each([
-  ['fetchHandler: there is no option waituntil', { waituntil: () => {} }],
+  ['fetchHandler: there is no option waituntil; there are waitUntil', { waituntil: () => {} }],
   ['fetchHandler: waitUntil has to be a function', { waitUntil: true }],
 ])('%s', (message, options) => {
   const { receiver } = watchedReceiver(url)

@@ -31,7 +31,7 @@ export const folders: Rules = {
   testing: ['errors.ts', 'internal', 'delivery.ts', 'events', 'verify', 'idempotency', 'inbox', 'receiver'],
   client: ['errors.ts', 'internal', 'events', 'handlers', 'receiver'],
   emulator: ['errors.ts', 'internal', 'events', 'verify', 'page', 'testing'],
-  adapters: ['index.ts'],
+  adapters: ['internal', 'index.ts'],
   cli: [
     'errors.ts',
     'internal',
