@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
 import type { Job, JobEnd } from '../../src/inbox/engine/job.ts'
 import { pageOf } from './pages.ts'
 
@@ -57,4 +58,15 @@ test('the inboxes know in one place that Workers end requests', () => {
     /requestsEndWork|Cloudflare-Workers/.test(readFileSync(new URL(path, source), 'utf8')),
   )
   expect(knowing).toEqual(['memory.ts'])
+})
+
+test('every dependency has its reason in a table', () => {
+  const tables = text.slice(text.indexOf('## Why these dependencies'))
+  const firstCells = Array.from(tables.matchAll(/^\|[^|]+\|/gm), ([cell]) => cell).join()
+  const named = Array.from(firstCells.matchAll(/`(.+?)`/g), ([, name = '']) => name)
+  const packages = Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.devDependencies })
+  const isFor = (name: string, each: string) =>
+    name.endsWith('*') ? each.startsWith(name.slice(0, -1)) : each === name
+  expect(packages.filter((each) => !named.some((name) => isFor(name, each)))).toEqual([])
+  expect(named.filter((name) => !packages.some((each) => isFor(name, each)))).toEqual([])
 })
