@@ -74,7 +74,7 @@ export class ShardedDeadLetters implements DeadLetters {
       const unreadable = await this.#shards.ask<WireDeadLetter | undefined>(found.shard, 'get', key)
       return unreadable !== undefined && this.#replay(found.shard, unpackDeadLetter(unreadable))
     }
-    return replayAll({ list: (page) => this.list(page), replay }, options, keys)
+    return replayAll({ replay }, options, keys)
   }
 
   async #keysOf(shard: number, { type, since }: ReplayAllOptions = {}): Promise<FoundKey[]> {

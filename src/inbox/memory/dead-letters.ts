@@ -99,7 +99,8 @@ export class MemoryDeadLetters implements DeadLetters {
   }
 
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
-    return replayAll(this, options)
+    const all = () => this.list({ limit: this.size }).toReversed()
+    return replayAll(this, options, async (matches) => all().flatMap((each) => (matches(each) ? each.key : [])))
   }
 
   discard(key: string): boolean {

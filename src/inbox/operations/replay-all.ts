@@ -9,11 +9,8 @@ import {
   wholeNumber,
 } from '../../internal/check-options.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { nextTurn, sleep } from '../../internal/timers.ts'
+import { sleep } from '../../internal/timers.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
-
-/** The number of dead letters that are read at a time. */
-const pageSize = 1_000
 
 /** The pause before a full inbox is asked again, in ms. */
 const delayMs = 500
@@ -31,14 +28,11 @@ export interface Replayer {
   replay(keys: readonly string[], signal?: AbortSignal): MaybePromise<readonly string[]>
 }
 
-/**
- * Replays dead letters one by one, for inboxes without a faster way.
- * @param keys absent if the keys can only be listed with their dead letters
- */
+/** Replays dead letters one by one, for inboxes without a faster way. */
 export const replayAll = (
-  deadLetters: Pick<DeadLetters, 'list' | 'replay'>,
-  options?: ReplayAllOptions,
-  keys: Replayer['keys'] = (matches) => keysOf(deadLetters, matches),
+  deadLetters: Pick<DeadLetters, 'replay'>,
+  options: ReplayAllOptions | undefined,
+  keys: Replayer['keys'],
 ): Promise<ReplayReport> =>
   replayInSteps(
     {
@@ -80,21 +74,6 @@ export async function replayInSteps(replayer: Replayer, options: ReplayAllOption
     }
   }
   return report
-}
-
-/** Lists the keys of the matching dead letters, oldest first. */
-async function keysOf(
-  deadLetters: Pick<DeadLetters, 'list'>,
-  matches: (deadLetter: DeadLetter) => boolean,
-): Promise<readonly string[]> {
-  const keys = new Set<string>()
-  for (let offset = 0; ; offset += pageSize) {
-    const page = await deadLetters.list({ limit: pageSize, offset })
-    for (const deadLetter of page) if (matches(deadLetter)) keys.add(deadLetter.key)
-    if (page.length < pageSize) return [...keys].reverse()
-    // An inbox that answers without waiting would hold up deliveries.
-    await nextTurn()
-  }
 }
 
 /** @throws WebhookError `closing` or `unavailable` */

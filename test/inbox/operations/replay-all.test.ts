@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WebhookError } from '../../../src/errors.ts'
 import { replayAll } from '../../../src/inbox/operations/replay-all.ts'
-import type { DeadLetter } from '../../../src/inbox/reading.ts'
+import type { DeadLetter, ReplayAllOptions } from '../../../src/inbox/reading.ts'
 import { eventOf } from '../../../src/testing/contract/handling.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
@@ -14,18 +14,21 @@ const deadLetterOf = (key: string): DeadLetter => ({
 
 /** Makes dead letters, the oldest first, and notes the tries to replay them with their times, in ms. */
 function deadLetters(keys: readonly string[], replay: (key: string) => Promise<boolean> = async () => true) {
-  const newestFirst = keys.map(deadLetterOf).toReversed()
+  const oldestFirst = keys.map(deadLetterOf)
   const startedAt = performance.now()
   const tries: [key: string, ms: number][] = []
   return {
     tries,
-    list: ({ limit = 100, offset = 0 } = {}) => newestFirst.slice(offset, offset + limit),
+    keys: async (matches: (each: DeadLetter) => boolean) => oldestFirst.filter(matches).map(({ key }) => key),
     replay(key: string) {
       tries.push([key, Math.round(performance.now() - startedAt)])
       return replay(key)
     },
   }
 }
+
+const replayLetters = (letters: ReturnType<typeof deadLetters>, options?: ReplayAllOptions) =>
+  replayAll(letters, options, letters.keys)
 
 /** Runs timers until a promise settles, also those that are set after a turn of the event loop. */
 async function runTimersUntil(promise: Promise<unknown>): Promise<void> {
@@ -52,7 +55,7 @@ const full = () => fail('overloaded', 'too many events are waiting')
 describe('a replay of all dead letters', () => {
   test('replays 100 in a second by default, one after another', async () => {
     const letters = deadLetters(['1', '2', '3'])
-    const replayed = replayAll(letters)
+    const replayed = replayLetters(letters)
     await runTimersUntil(replayed)
     expect(await replayed).toEqual({ total: 3, replayed: 3, kept: 0 })
     expect(letters.tries).toEqual([
@@ -68,7 +71,7 @@ describe('a replay of all dead letters', () => {
       return true
     }
     const letters = deadLetters(['1', '2', '3', '4'], slow)
-    const replayed = replayAll(letters, { perSecond: 4 })
+    const replayed = replayLetters(letters, { perSecond: 4 })
     await runTimersUntil(replayed)
     await replayed
     expect(letters.tries).toEqual([
@@ -79,11 +82,11 @@ describe('a replay of all dead letters', () => {
     ])
   })
 
-  test('takes the dead letters that there are at its start, each once, however many', async () => {
+  test('replays each dead letter once, however many', async () => {
     for (const count of [1_000, 2_500]) {
       const keys = Array.from({ length: count }, (_, index) => `key ${index}`)
       const letters = deadLetters(keys)
-      const replayed = replayAll(letters, { perSecond: 1_000_000 })
+      const replayed = replayLetters(letters, { perSecond: 1_000_000 })
       await runTimersUntil(replayed)
       expect(await replayed).toEqual({ total: count, replayed: count, kept: 0 })
       expect(letters.tries.map(([key]) => key)).toEqual(keys)
@@ -93,7 +96,7 @@ describe('a replay of all dead letters', () => {
   test('waits while the inbox is full', async () => {
     let tries = 0
     const letters = deadLetters(['1', '2'], async () => (++tries <= 2 ? full() : true))
-    const replayed = replayAll(letters)
+    const replayed = replayLetters(letters)
     await runTimersUntil(replayed)
     expect(await replayed).toEqual({ total: 2, replayed: 2, kept: 0 })
     expect(letters.tries).toEqual([
@@ -108,7 +111,7 @@ describe('a replay of all dead letters', () => {
     const stop = new AbortController()
     const letters = deadLetters(['1', '2', '3'])
     const onProgress = vi.fn(() => stop.abort())
-    const replayed = replayAll(letters, { signal: stop.signal, onProgress })
+    const replayed = replayLetters(letters, { signal: stop.signal, onProgress })
     await runTimersUntil(replayed)
     expect(await replayed).toEqual({ total: 3, replayed: 1, kept: 0 })
     expect(letters.tries).toEqual([['1', 0]])
@@ -125,7 +128,7 @@ describe('a replay of all dead letters', () => {
     ['rejects', () => new Promise<void>((_, reject) => setTimeout(reject, 100, new Error('the disk is full')))],
   ])('rejects, and replays nothing more, when onProgress %s', async (_, onProgress) => {
     const letters = deadLetters(['1', '2'])
-    const rejected = expect(replayAll(letters, { onProgress })).rejects.toThrow('the disk is full')
+    const rejected = expect(replayLetters(letters, { onProgress })).rejects.toThrow('the disk is full')
     await vi.runAllTimersAsync()
     await rejected
     expect(letters.tries).toEqual([['1', 0]])
@@ -135,7 +138,7 @@ describe('a replay of all dead letters', () => {
     const stop = new AbortController()
     let tries = 0
     const letters = deadLetters(['1', '2'], async () => (++tries <= 5 ? full() : true))
-    const replayed = replayAll(letters, { signal: stop.signal })
+    const replayed = replayLetters(letters, { signal: stop.signal })
     await vi.advanceTimersByTimeAsync(600)
     stop.abort()
     await vi.advanceTimersByTimeAsync(500)
@@ -154,7 +157,7 @@ describe('a replay of all dead letters', () => {
     }
     const letters = deadLetters(['unreadable', 'running', 'gone', 'good'], replay)
     const onProgress = vi.fn()
-    const replayed = replayAll(letters, { onProgress })
+    const replayed = replayLetters(letters, { onProgress })
     await runTimersUntil(replayed)
     expect(await replayed).toEqual({ total: 4, replayed: 1, kept: 3 })
     expect(onProgress.mock.calls.map(([report]) => report)).toEqual([
@@ -171,7 +174,7 @@ describe('a replay of all dead letters', () => {
     new Error('out of memory'),
   ])('ends with an error of the inbox: %s', async (error) => {
     const letters = deadLetters(['1', '2'], () => Promise.reject(error))
-    await expect(replayAll(letters)).rejects.toBe(error)
+    await expect(replayLetters(letters)).rejects.toBe(error)
     expect(letters.tries).toHaveLength(1)
   })
 })
