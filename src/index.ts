@@ -81,6 +81,7 @@ export type {
   DeadLetter,
   DeadLetters,
   Durations,
+  EventOutcomes,
   EventPage,
   EventQuery,
   EventRecord,

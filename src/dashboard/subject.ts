@@ -61,6 +61,7 @@ export function subjectOf(
 ): Subject {
   const redaction = new Redaction(redact, logger)
   const causes = new Causes(inbox, redaction)
+  const operations = inbox.operations ?? new StoredOperations(operationsHere())
   return {
     inbox,
     name,
@@ -69,11 +70,11 @@ export function subjectOf(
     order,
     sender,
     activity: activityOf(inbox, observe),
-    operations: inbox.operations ?? new StoredOperations(operationsHere()),
+    operations,
     redaction,
     causes,
     overdue: new OverdueReports(inbox),
-    jobs: new Jobs({ inbox, redaction }, () => causes.forget()),
+    jobs: new Jobs({ inbox, redaction, operations }, () => causes.forget()),
     notices: new Notices(),
   }
 }

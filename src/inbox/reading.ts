@@ -184,6 +184,9 @@ export interface InboxStats {
  */
 export type EventState = 'waiting' | 'running' | 'retrying' | 'dead' | 'handled'
 
+/** What became of events, in the order of the keys that were asked for. An `open` one waits, runs or is retried. */
+export type EventOutcomes = readonly ('open' | 'dead' | 'handled' | undefined)[]
+
 /** An event as its inbox knows it. */
 export interface EventRecord {
   readonly key: string
@@ -267,6 +270,8 @@ export interface InboxEvents {
   list(query?: EventQuery): MaybePromise<EventPage>
   /** Returns the event with that key, or `undefined`. */
   get(key: string): MaybePromise<EventRecord | undefined>
+  /** Returns what became of each of up to 1,000 events. `undefined` for one that it does not know. */
+  outcomes(keys: readonly string[]): MaybePromise<EventOutcomes>
   /** Starts the next attempt of an event immediately. Returns `false` if no event with that key waits for one. */
   retryNow(key: string): MaybePromise<boolean>
   /**

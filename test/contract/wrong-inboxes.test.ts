@@ -49,6 +49,7 @@ function eventsOf(inbox: Inbox): InboxEvents {
     states: events.states,
     list: (query) => events.list(query),
     get: (key) => events.get(key),
+    outcomes: (keys) => events.outcomes(keys),
     retryNow: (key) => events.retryNow(key),
     stop: (key) => events.stop?.(key) ?? false,
   }
@@ -294,6 +295,12 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     withEvents(({ list }) => ({ list: pagesByTime(list) })),
     'lists every event once, page by page, in both orders',
     "expected [ '2', '4', '5' ] to deeply equal [ '1', '2', '3', '4', '5' ]",
+  ],
+  [
+    'tells the outcomes in another order than it was asked for',
+    withEvents(({ outcomes }) => ({ outcomes: async (keys) => (await outcomes(keys)).toReversed() })),
+    'tells what became of many events at once',
+    "to deeply equal [ 'open', undefined",
   ],
   [
     'retries nothing on request',

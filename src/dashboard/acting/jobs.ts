@@ -1,6 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import { namedEvents } from '../../inbox/operations/operations.ts'
 import { ReplayedEvents } from '../../inbox/operations/replay-outcome.ts'
+import type { ReadableInbox } from '../../inbox/reading.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { Searched } from '../reading/titled.ts'
 import { type Act, keysOf, type Selection } from './selection.ts'
@@ -52,12 +53,12 @@ const delayMs = 500
 
 /** Runs actions on many events, one event after another, and remembers their results. */
 export class Jobs {
-  readonly #searched: Searched
+  readonly #searched: Searched & Pick<ReadableInbox, 'operations'>
   readonly #changed: () => void
   readonly #jobs = new Map<string, RunningJob>()
 
   /** @param changed called when a job has changed dead letters */
-  constructor(searched: Searched, changed: () => void) {
+  constructor(searched: Searched & Pick<ReadableInbox, 'operations'>, changed: () => void) {
     this.#searched = searched
     this.#changed = changed
   }
@@ -80,8 +81,9 @@ export class Jobs {
   /** Starts a job. The promise resolves when it has ended, and never rejects. */
   start(act: Act, selection: Selection): { readonly job: Job; readonly ended: Promise<void> } {
     const id = crypto.randomUUID()
-    const { inbox } = this.#searched
-    const replayed = act === 'replay' && inbox.events ? new ReplayedEvents(inbox) : undefined
+    const { operations } = this.#searched
+    const { events } = this.#searched.inbox
+    const replayed = act === 'replay' && events ? new ReplayedEvents({ events, operations }) : undefined
     const counts = { total: undefined, done: 0, keys: [], gone: 0, kept: new Map() }
     const job: RunningJob = { id, act, startedAt: new Date(), state: 'running', isStopping: false, replayed, ...counts }
     // Their keys take memory.

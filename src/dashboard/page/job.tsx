@@ -12,7 +12,7 @@ export async function showJob(page: PageState): Promise<Answer> {
       status: 404,
       body: <p>It ended long ago, or it runs in another process of your application.</p>,
     }
-  const { outcome, open } = await outcomeOf(job, maxCountMs)
+  const { outcome, open } = await outcomeOf(job)
   const body = (
     <>
       <Progress page={page} job={job} />
@@ -28,13 +28,10 @@ export async function showJob(page: PageState): Promise<Answer> {
   return { title: titleOf(job), body, changes: job.state === 'running' || open > 0 }
 }
 
-/** Time for counting what became of replayed events (ms). */
-const maxCountMs = 300
-
 /** Says what became of the events that a job has replayed, and counts those that have not ended. */
-export async function outcomeOf({ done, replayed }: Job, forMs: number) {
+export async function outcomeOf({ done, replayed }: Job) {
   if (done === 0 || replayed === undefined) return { outcome: [], open: 0 }
-  const { handled, dead, gone, open } = await replayed.count(forMs)
+  const { handled, dead, gone, open } = await replayed.count()
   const outcome = [
     ...(handled > 0 ? [`${counted(handled, 'event')} handled since.`] : []),
     ...(open > 0 ? [`${counted(open, 'event')} waiting, running or waiting for a retry.`] : []),

@@ -48,7 +48,7 @@ export async function LastOperations({ page, eventKey, cause }: OperationsProps)
 async function Done({ page, operation }: { page: PageState; operation: Operation }) {
   const { by, act, at, count = 1, handler, reason, job: id = '' } = operation
   const job = page.subject.jobs.get(id)
-  const { outcome } = job ? await outcomeOf(job, countMs) : { outcome: [] }
+  const { outcome } = job ? await outcomeOf(job) : { outcome: [] }
   const isPause = act === 'pause' || act === 'resume'
   return (
     <>

@@ -1,5 +1,6 @@
+import { sha256 } from '#crypto'
 import { type CheckedQuery, checkQuery, matchesQuery, wrongCursor } from '../operations/event-query.ts'
-import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import { toRecord } from './job.ts'
 import { withScores } from './own-keys.ts'
 import { type EventQueue, inBatches, mediaPart } from './queue.ts'
@@ -50,6 +51,15 @@ export class BullmqEvents implements InboxEvents {
     const job = await this.#queue.find(key)
     if (job === undefined) return undefined
     return toRecord(job, await this.#queue.reach(() => job.isActive()))
+  }
+
+  outcomes(keys: readonly string[]): Promise<EventOutcomes> {
+    const outcomeOf = async (key: string) => {
+      const job = this.#queue.jobs.toKey(await sha256(key))
+      const [addedAt, diedAt] = await this.#queue.client.hmget(job, 'timestamp', 'finishedOn')
+      return addedAt ? (diedAt ? 'dead' : 'open') : undefined
+    }
+    return this.#queue.reach(() => Promise.all(keys.map(outcomeOf)))
   }
 
   async retryNow(key: string): Promise<boolean> {

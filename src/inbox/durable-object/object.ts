@@ -144,6 +144,7 @@ const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
   replay: (key: string) => inbox.deadLetters.replay(key),
   events: (query: EventQuery) => inbox.page(query),
   event: (key: string) => inbox.events.get(key),
+  outcomes: (keys: string[]) => inbox.events.outcomes(keys),
   retryNow: (key: string) => inbox.events.retryNow(key),
   stop: (key: string) => inbox.events.stop?.(key),
   history: (mediaId: string) => inbox.history(mediaId),

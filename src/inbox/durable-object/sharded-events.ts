@@ -1,5 +1,5 @@
 import { checkQuery, eventStates, wrongCursor } from '../operations/event-query.ts'
-import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { PlacedPage } from '../sql/events.ts'
 import type { Shards } from './shards.ts'
 import { unpackPage, unpackRecord } from './wire.ts'
@@ -38,6 +38,11 @@ export class ShardedEvents implements InboxEvents {
   async get(key: string): Promise<EventRecord | undefined> {
     const answer = await this.#shards.find<EventRecord>('event', key)
     return answer && unpackRecord(answer.found)
+  }
+
+  async outcomes(keys: readonly string[]): Promise<EventOutcomes> {
+    const answers = await this.#shards.askAll<(EventOutcomes[number] | null)[]>('outcomes', keys)
+    return keys.map((_, place) => answers.find((answer) => answer[place])?.[place] ?? undefined)
   }
 
   async retryNow(key: string): Promise<boolean> {

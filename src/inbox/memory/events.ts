@@ -4,7 +4,7 @@ import type { Jobs } from '../engine/jobs.ts'
 import { stopRun } from '../engine/stop-run.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import { pageOf } from '../operations/event-query.ts'
-import type { EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
 /** The events in memory: those that have not ended, and those that are dead letters. */
@@ -29,6 +29,10 @@ export class MemoryEvents implements InboxEvents {
     if (job && job.state !== 'claiming') return job.record()
     const deadEvent = this.#deadLetters.event(key)
     return deadEvent && deadRecord(deadEvent)
+  }
+
+  outcomes(keys: readonly string[]): EventOutcomes {
+    return keys.map((key) => this.get(key)?.state).map((state) => state && (state === 'dead' ? 'dead' : 'open'))
   }
 
   retryNow(key: string): boolean {

@@ -1,24 +1,23 @@
-import type { ReadableInbox } from '../reading.ts'
+import { nextTurn } from '../../internal/timers.ts'
+import type { InboxEvents, ReadableInbox } from '../reading.ts'
 
-/** The number of replayed events by what became of them. */
-export interface ReplayOutcome {
-  readonly handled: number
-  /** Dead letters again. */
-  readonly dead: number
-  /** No longer known: discarded, or handled in an inbox that forgets what it has handled. */
-  readonly gone: number
-  /** Waiting, running or retrying, or not asked for yet. */
-  readonly open: number
-}
+/**
+ * The number of replayed events by what became of them. `dead`: dead letters again. `open`: waiting, running or retrying.
+ * `gone`: discarded, handled and forgotten, or an unreadable delivery, which became an event.
+ */
+export type ReplayOutcome = Readonly<Record<'handled' | 'dead' | 'gone' | 'open', number>>
 
-/** Follows replayed events, however many: an event that has ended is not asked for again. */
+type Followed = Pick<ReadableInbox, 'operations'> & { readonly events: InboxEvents }
+
+/** Counts what became of replayed events, however many. One that has ended is not asked for again. */
 export class ReplayedEvents {
-  readonly #inbox: Pick<ReadableInbox, 'events'>
+  readonly #inbox: Followed
+  readonly #startedAt = new Date()
   readonly #ended = { handled: 0, dead: 0, gone: 0 }
   readonly #open = new Set<string>()
   #counting: Promise<void> | undefined
 
-  constructor(inbox: Pick<ReadableInbox, 'events'>) {
+  constructor(inbox: Followed) {
     this.#inbox = inbox
   }
 
@@ -26,28 +25,35 @@ export class ReplayedEvents {
     this.#open.add(key)
   }
 
-  /** Asks for open events, the oldest first, for about `forMs`, and counts all. */
-  async count(forMs: number): Promise<ReplayOutcome> {
-    this.#counting ??= this.#ask(performance.now() + forMs).finally(() => {
+  /** Calls share the count in progress. */
+  async count(): Promise<ReplayOutcome> {
+    this.#counting ??= this.#ask([...this.#open]).finally(() => {
       this.#counting = undefined
     })
     await this.#counting
     return { ...this.#ended, open: this.#open.size }
   }
 
-  async #ask(until: number): Promise<void> {
-    for (const key of [...this.#open]) {
-      const record = await this.#inbox.events?.get(key)
-      const state = record?.state ?? 'gone'
-      if (state === 'handled' || state === 'dead' || state === 'gone') {
-        this.#ended[state]++
+  async #ask(open: readonly string[]): Promise<void> {
+    for (let start = 0; start < open.length; start += 1_000) {
+      const keys = open.slice(start, start + 1_000)
+      const outcomes = await this.#inbox.events.outcomes(keys)
+      const forgotten = outcomes.includes(undefined) && (await this.#areHandled()) ? 'handled' : 'gone'
+      for (const [index, key] of keys.entries()) {
+        const outcome = outcomes[index] ?? (key.startsWith('unreadable:') ? 'gone' : forgotten)
+        if (outcome === 'open') continue
+        this.#ended[outcome]++
         this.#open.delete(key)
-      } else {
-        // The next time, those that were not asked for come first.
-        this.#open.delete(key)
-        this.#open.add(key)
       }
-      if (performance.now() > until) return
+      await nextTurn()
     }
+  }
+
+  /** True if the inbox forgets what it has handled, and no event was discarded since: those that are gone were handled. */
+  async #areHandled(): Promise<boolean> {
+    const { events, operations } = this.#inbox
+    if (operations === undefined || events.states.includes('handled')) return false
+    const newest = await operations.list()
+    return !newest.some(({ act, at }) => act === 'discard' && at >= this.#startedAt)
   }
 }

@@ -30,6 +30,8 @@ export function tablesOver(name: string, query: (query: pg.QueryConfig) => Promi
     hex: (column) => `encode(${column}, 'hex')`,
     ms: (column) => `round(extract(epoch FROM ${column}) * 1000)`,
     json: (value) => `to_json(${value})::text`,
+    hashesIn: (array) =>
+      `SELECT hash::uuid, place - 1 AS place FROM json_array_elements_text(${array}::json) WITH ORDINALITY asked (hash, place)`,
     async read<Row>(sql: string, values: readonly unknown[] = []) {
       const { rows } = (await query({
         text: withTables(sql, schema),

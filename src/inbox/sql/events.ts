@@ -3,7 +3,7 @@ import { shared } from '../../internal/shared.ts'
 import { nextTurn } from '../../internal/timers.ts'
 import type { UnfinishedEvent } from '../inbox.ts'
 import { type CheckedQuery, checkQuery, eventStates, matchesQuery, wrongCursor } from '../operations/event-query.ts'
-import type { EventPage, EventQuery, EventRecord, InboxEvents, InboxStats } from '../reading.ts'
+import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents, InboxStats } from '../reading.ts'
 import type { EventId } from './event.ts'
 import {
   columnsOf,
@@ -23,6 +23,10 @@ interface OwnWorker {
   readonly jobs: OwnJobs
   stop(key: string): boolean
 }
+
+type OutcomeRow = Pick<EventRow, 'source'> & { readonly place: number | string }
+
+const outcomesIn = { event: 'open', dead_letter: 'dead', handled: 'handled' } as const
 
 /** A page of events, each with its place in the order of acceptance. */
 export interface PlacedPage {
@@ -128,6 +132,17 @@ export class SqlEvents implements InboxEvents {
     const sql = `${this.#claimed}${selects.join(' UNION ALL ')}`
     const rows = this.#tables.read<EventRow>(sql, [this.#tables.hashKey(key)])
     return whenever(rows, (all) => all.map((row) => toRecord(row, own)).find((record) => record.key === key))
+  }
+
+  async outcomes(keys: readonly string[]): Promise<EventOutcomes> {
+    const selects = eventTables.map(
+      (table) => `SELECT place, '${table}' AS source FROM (${this.#tables.hashesIn('$1')}) asked
+       JOIN $key k ON k.hash = asked.hash JOIN $${table} e ON e.${columnsOf[table].id} = k.id`,
+    )
+    const hashes = JSON.stringify(keys.map((key) => this.#tables.hashKey(key)))
+    const rows = await this.#tables.read<OutcomeRow>(selects.join(' UNION ALL '), [hashes])
+    const found = new Map(rows.map(({ place, source }) => [Number(place), outcomesIn[source]]))
+    return keys.map((_, place) => found.get(place))
   }
 
   /** Makes a retry due. False if the event waits for none. */

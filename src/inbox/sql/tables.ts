@@ -24,6 +24,8 @@ export interface SqlTables {
   ms(column: string): string
   /** Returns an expression for a value as JSON. A column with JSON stays as it is. */
   json(value: string): string
+  /** Returns a query for the hashed keys in a JSON array, as `hash`, and the place of each in it, from 0 on. */
+  hashesIn(array: string): string
   /** Returns rows. Some databases return numbers as texts. */
   read<Row>(sql: string, values?: readonly Value[]): MaybePromise<Row[]>
   /**

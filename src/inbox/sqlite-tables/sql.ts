@@ -62,6 +62,7 @@ export const tablesOver = (sql: SqliteSql, { hashKey, checkOpen, commit, changed
   hex: (column) => `hex(${column})`,
   ms: (column) => column,
   json: (value) => value,
+  hashesIn: (array) => `SELECT value AS hash, key AS place FROM json_each(${array})`,
   read(text, values) {
     checkOpen()
     return sql.read(text, values)

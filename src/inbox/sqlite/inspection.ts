@@ -69,6 +69,7 @@ export function openInboxFile(path: string): InboxFile {
     events: {
       list: (query) => inbox.events.list(query),
       states: ['waiting', 'retrying', 'dead', 'handled'],
+      outcomes: (keys) => inbox.events.outcomes(keys),
       get: (key) => inbox.events.get(key) as EventRecord | undefined,
       retryNow: (key) => commit(() => file.sql.run(retryStep(tables, reading, key)) > 0),
     },

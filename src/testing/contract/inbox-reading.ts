@@ -187,6 +187,24 @@ export function checkReading(checkInbox: Check): void {
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
   })
 
+  check('tells what became of many events at once', async (subject) => {
+    const { inbox, events, expect } = subject
+    const handled = await start(subject, '1 "1"')
+    handled.finish()
+    await until(async () => (await inbox.stats()).running === 0)
+    const retrying = await start(subject, '2-2')
+    retrying.finish(later)
+    await inState(subject, '2-2', 'retrying')
+    await makeDeadLetter(subject, '3')
+    await makeDeadLetter(subject, 'discarded')
+    await inbox.deadLetters.discard('discarded')
+    await start(subject, '4')
+    const keys = ['4', 'unknown', '3', 'discarded', '2-2', '1 "1"']
+    const ofHandled = events.states.includes('handled') ? 'handled' : undefined
+    expect(await events.outcomes(keys)).toEqual(['open', undefined, 'dead', undefined, 'open', ofHandled])
+    expect(await events.outcomes([])).toEqual([])
+  })
+
   check('shows the history of a media item in order of acceptance', async (subject) => {
     const { inbox, events, expect } = subject
     const handled = await start(subject, '1', 0, { mediaId: 'm' })

@@ -80,6 +80,7 @@ export class LibsqlStore implements EventStore {
       hex: (column) => `hex(${column})`,
       ms: (column) => column,
       json: (value) => value,
+      hashesIn: (array) => `SELECT value AS hash, key AS place FROM json_each(${array})`,
       read: async <Row>(sql: string, values: readonly InValue[] = []) => (await this.#run(named(sql, values))) as Row[],
       change: async (steps, signal) => {
         const results = await this.#batch(steps.map(({ sql, values }) => named(sql, values)))

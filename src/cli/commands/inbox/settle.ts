@@ -35,12 +35,12 @@ const patienceMs = 2_000
 async function outcomeText({ inbox, screen }: ActionContext, keys: readonly string[]): Promise<string> {
   const replayed = new ReplayedEvents(inbox)
   for (const key of keys) replayed.add(key)
-  let outcome = await replayed.count(patienceMs)
+  let outcome = await replayed.count()
   let lastNewsAt = performance.now()
   while (outcome.open > 0 && performance.now() - lastNewsAt < patienceMs) {
     await pause(100, undefined, { signal: screen.signal })
     const { open } = outcome
-    outcome = await replayed.count(patienceMs)
+    outcome = await replayed.count()
     if (outcome.open < open) lastNewsAt = performance.now()
   }
   const { handled, dead, gone, open } = outcome
