@@ -154,7 +154,7 @@ class BullmqInbox implements Inbox {
     const readPauses = () => this.pauses.read()
     const worker = handles ? new BullmqWorker(this.#queue, host, settings, readPauses) : undefined
     this.#worker = worker
-    this.events = new BullmqEvents(this.#queue, worker && ((key) => worker.stop(key)))
+    this.events = new BullmqEvents(this.#queue, worker)
     this.#stopOverdue = handles ? handOverOverdue(this.#queue) : undefined
     this.#ttlMs = ttlMs
   }
@@ -180,7 +180,7 @@ class BullmqInbox implements Inbox {
   }
 
   stats(): Promise<InboxStats> {
-    return readStats(this.#queue)
+    return readStats(this.#queue, this.events)
   }
 
   expected(limit?: number): Promise<readonly OpenExpectation[]> {

@@ -1,9 +1,11 @@
 import { sha256 } from '#crypto'
 import { type CheckedQuery, checkQuery, matchesQuery, wrongCursor } from '../operations/event-query.ts'
-import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
+import type { EventOutcomes, EventPage, EventQuery, EventRecord, EventState, InboxEvents } from '../reading.ts'
 import { toRecord } from './job.ts'
 import { withScores } from './own-keys.ts'
+import { pauseStorage } from './pauses.ts'
 import { type EventQueue, inBatches, mediaPart } from './queue.ts'
+import type { BullmqWorker } from './worker.ts'
 
 /** The number of events that one step in Redis examines. */
 const examined = 1_000
@@ -29,11 +31,13 @@ export class BullmqEvents implements InboxEvents {
   /** Absent without handlers: no other process hears of it. */
   readonly stop?: (key: string) => boolean
   readonly #queue: EventQueue
+  readonly #worker: Pick<BullmqWorker, 'running'> | undefined
 
-  /** @param stop stops a handler of this process */
-  constructor(queue: EventQueue, stop?: (key: string) => boolean) {
+  /** @param worker absent in a process that handles no events */
+  constructor(queue: EventQueue, worker?: Pick<BullmqWorker, 'running' | 'stop'>) {
     this.#queue = queue
-    if (stop !== undefined) this.stop = stop
+    this.#worker = worker
+    if (worker !== undefined) this.stop = (key) => worker.stop(key)
   }
 
   async list(query?: EventQuery): Promise<EventPage> {
@@ -48,9 +52,8 @@ export class BullmqEvents implements InboxEvents {
   }
 
   async get(key: string): Promise<EventRecord | undefined> {
-    const job = await this.#queue.find(key)
-    if (job === undefined) return undefined
-    return toRecord(job, await this.#queue.reach(() => job.isActive()))
+    const [record] = await this.#read([await sha256(key)])
+    return record
   }
 
   outcomes(keys: readonly string[]): Promise<EventOutcomes> {
@@ -71,7 +74,7 @@ export class BullmqEvents implements InboxEvents {
   async #find({ state, type, mediaId, order, limit, cursor }: CheckedQuery): Promise<readonly Place[]> {
     if (cursor !== undefined && !/^\d+$/.test(cursor)) throw wrongCursor()
     const media = mediaId === undefined ? undefined : await mediaPart(mediaId)
-    const inState = await this.#idsIn(state)
+    const inState = state && (await this.#idsIn(state))
     const found: Place[] = []
     let after = cursor
     for (;;) {
@@ -89,10 +92,11 @@ export class BullmqEvents implements InboxEvents {
   }
 
   /** Lists the ids of the jobs in a state, as they are at one moment. */
-  async #idsIn(state: EventQuery['state']): Promise<ReadonlySet<string> | undefined> {
-    if (state === undefined) return undefined
+  async #idsIn(state: EventState): Promise<ReadonlySet<string>> {
     if (state === 'handled') return new Set()
-    return new Set(await this.#queue.reach((jobs) => jobs.getRanges([jobStates[state]], 0, -1)))
+    // While its handlers are paused, a retrying event is active for a moment now and then.
+    const of = state === 'retrying' ? [jobStates.retrying, jobStates.running] : [jobStates[state]]
+    return new Set(await this.#queue.reach((jobs) => jobs.getRanges(of, 0, -1)))
   }
 
   /** Returns the members of the index after a place, each with its own. */
@@ -110,10 +114,17 @@ export class BullmqEvents implements InboxEvents {
   /** Reads events. It leaves out those whose jobs were removed. */
   async #read(ids: readonly string[]): Promise<readonly EventRecord[]> {
     if (ids.length === 0) return []
-    const active = new Set(await this.#queue.reach((jobs) => jobs.getRanges(['active'], 0, -1)))
+    const [active, pauses] = await Promise.all([this.#idsIn('running'), pauseStorage(this.#queue).list()])
     return inBatches(ids, async (id) => {
       const job = await this.#queue.reach((jobs) => jobs.getJob(id))
-      return job && toRecord(job, active.has(id))
+      return job && toRecord(job, active.has(id) ? { run: this.#worker?.running.get(id)?.run, pauses } : undefined)
     })
+  }
+
+  /** Counts the events that a worker has taken only to find that their handlers are paused. */
+  async countHeld(): Promise<number> {
+    const isPaused = (await pauseStorage(this.#queue).list()).some(({ handler }) => handler !== undefined)
+    const active = isPaused ? await this.#read([...(await this.#idsIn('running'))]) : []
+    return active.filter(({ state }) => state === 'retrying').length
   }
 }

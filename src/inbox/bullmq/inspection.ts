@@ -57,7 +57,7 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<Inspec
   }
   const events = new BullmqEvents(queue)
   return {
-    stats: () => readStats(queue),
+    stats: () => readStats(queue, events),
     deadLetters: new BullmqDeadLetters(queue, undefined, ttlMs),
     events,
     history: (mediaId) => historyOf(events, mediaId),

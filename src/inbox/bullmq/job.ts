@@ -1,9 +1,10 @@
 import type { Job } from 'bullmq'
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
 import { awaitedBy, reviveAccepted, reviveFailedAttempts, unreadableKey } from '../engine/stored.ts'
-import type { AcceptedEvent } from '../inbox.ts'
+import type { AcceptedEvent, Attempt } from '../inbox.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
-import type { DeadEvent, EventRecord, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
+import { pausedFor } from '../operations/paused.ts'
+import type { DeadEvent, EventRecord, FailedAttempt, HandlerFailure, Pause, UnreadableDelivery } from '../reading.ts'
 
 /** An unreadable delivery as the data of a BullMQ job, which is JSON: its time is a text, and its body is in base64. */
 export interface UnreadableData {
@@ -85,8 +86,14 @@ export function toDeadLetter({ data, finishedOn, failedReason }: Job<unknown>): 
   }
 }
 
+/** The time within which all processes obey a pause (ms). */
+const obeyedMs = 2_000
+
+/** The attempt of a worker, and its run in this process. */
+type ActiveAttempt = Pick<Attempt, 'run'> & { readonly pauses: readonly Pause[] }
+
 /** Shows a job as an event of the inbox. Returns `undefined` if another program added it. */
-export function toRecord(job: Job<unknown>, isActive: boolean): EventRecord | undefined {
+export function toRecord(job: Job<unknown>, active: ActiveAttempt | undefined): EventRecord | undefined {
   const { data, delay, processedOn = 0, processedBy } = job
   if (!isEvent(data)) return undefined
   if (job.finishedOn) {
@@ -103,7 +110,12 @@ export function toRecord(job: Job<unknown>, isActive: boolean): EventRecord | un
     const since = Math.max(processedOn, failedAttempts.at(-1)?.failedAt.getTime() ?? 0)
     return { ...known, ...owed, state: 'retrying', attempts, dueAt: new Date(since + delay) }
   }
-  if (!isActive) return { ...known, ...owed, state: 'waiting', attempts }
-  const started = { startedAt: new Date(processedOn), ...(processedBy !== undefined && { process: processedBy }) }
-  return { ...known, ...owed, state: 'running', attempts: attempts + 1, ...started }
+  if (active === undefined) return { ...known, ...owed, state: 'waiting', attempts }
+  const obeyed = active.pauses.filter(({ handler, since }) => handler && +since + obeyedMs < processedOn)
+  const held = { ...known, ...owed, state: 'retrying', attempts } as const
+  // Its worker finds its handlers paused, and postpones it again.
+  if (active.run === undefined && owed !== undefined && pausedFor(held, obeyed) !== undefined) return held
+  const handler = active.run?.handler
+  const run = { ...(handler !== undefined && { handler }), ...(processedBy !== undefined && { process: processedBy }) }
+  return { ...known, ...owed, state: 'running', attempts: attempts + 1, startedAt: new Date(processedOn), ...run }
 }

@@ -1,5 +1,6 @@
 import { type ActivityStorage, activityKeptMs, minuteOf, type StoredMinute } from '../operations/activity.ts'
 import type { InboxStats } from '../reading.ts'
+import type { BullmqEvents } from './events.ts'
 import { countExpected } from './expectations.ts'
 import { isEvent } from './job.ts'
 import type { EventQueue } from './queue.ts'
@@ -9,16 +10,18 @@ import { KeptUnreadable } from './unreadable.ts'
 const lookedAt = 100
 
 /** Counts the events in the queue by state. */
-export async function readStats(queue: EventQueue): Promise<InboxStats> {
-  const [counts, unreadable, expected] = await Promise.all([
+export async function readStats(queue: EventQueue, events: Pick<BullmqEvents, 'countHeld'>): Promise<InboxStats> {
+  const [counts, held, unreadable, expected] = await Promise.all([
     queue.reach((jobs) => jobs.getJobCounts('wait', 'active', 'delayed', 'failed')),
+    events.countHeld(),
     new KeptUnreadable(queue).count(),
     countExpected(queue),
   ])
   const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts
   const oldestWaitingAt = wait > 0 ? await findOldest(queue) : undefined
+  const running = Math.max(0, active - held)
   return {
-    ...{ waiting: wait, running: active, retrying: delayed, deadLetters: failed + unreadable },
+    ...{ waiting: wait, running, retrying: delayed + active - running, deadLetters: failed + unreadable },
     ...(expected > 0 && { expected }),
     ...(oldestWaitingAt !== undefined && { oldestWaitingAt }),
   }

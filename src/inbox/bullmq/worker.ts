@@ -114,7 +114,8 @@ export class BullmqWorker {
     })
   }
 
-  get #running(): Map<string, BullmqAttempt> {
+  /** The attempts of this process, by job id. */
+  get running(): Map<string, BullmqAttempt> {
     return this.#worker.attempts
   }
 
@@ -144,7 +145,7 @@ export class BullmqWorker {
 
   async #handle(job: EventJob): Promise<void> {
     const id = job.id as string
-    const former = this.#running.get(id)
+    const former = this.running.get(id)
     if (former !== undefined) {
       // Its lease ran out here unnoticed. The next attempt waits for the end of this one.
       former.loseLease()
@@ -152,13 +153,13 @@ export class BullmqWorker {
     }
     await startAfresh(this.#queue, job)
     const attempt = new BullmqAttempt(job, this.#shared)
-    this.#running.set(id, attempt)
+    this.running.set(id, attempt)
     try {
       await Promise.race([this.#run(attempt), attempt.stopped])
       // BullMQ would complete it.
       if (attempt.aborted) throw new WaitingError()
     } finally {
-      this.#running.delete(id)
+      this.running.delete(id)
       attempt.lease.stop()
       const { key } = attempt.accepted.event
       const lost = 'the lease of an event was lost; another process may be handling it'
@@ -182,7 +183,7 @@ export class BullmqWorker {
 
   /** Stops the handler that runs for an event in this process. Returns `false` if none does. */
   stop(key: string): boolean {
-    const attempt = [...this.#running.values()].find(({ accepted }) => accepted.event.key === key)
+    const attempt = [...this.running.values()].find(({ accepted }) => accepted.event.key === key)
     return stopRun({ attempt })
   }
 
@@ -191,14 +192,14 @@ export class BullmqWorker {
     this.#backOff.stop()
     const closed = this.#worker.close()
     // Without Redis no job can end, and the worker would use up the whole time to close.
-    if (this.#running.size === 0) await within(left(this.#queue.isReady ? idleMs : 0), closed, () => {})
-    if (this.#running.size > 0) await within(left(), closed, () => {})
+    if (this.running.size === 0) await within(left(this.#queue.isReady ? idleMs : 0), closed, () => {})
+    if (this.running.size > 0) await within(left(), closed, () => {})
     this.#isClosed = true
   }
 
   /** Releases the remaining events. */
   async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
-    const unfinished = [...this.#running.values()]
+    const unfinished = [...this.running.values()]
     const released = Promise.allSettled(unfinished.map((attempt) => attempt.giveBack()))
     await within(left(this.#queue.isReady ? releaseMs : 0), released, () => {})
     this.#live.stop()

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Queue } from 'bullmq'
+import { Queue, Worker } from 'bullmq'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { bullmqInbox, openInboxQueue } from '../../../src/inbox/bullmq.ts'
-import type { Pauses } from '../../../src/inbox/reading.ts'
+import { type BullmqInboxOptions, bullmqInbox, openInboxQueue } from '../../../src/inbox/bullmq.ts'
+import type { EventState, Pauses } from '../../../src/inbox/reading.ts'
 import { createReceiver, type ReceiverOptions, unverified } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { until } from '../../support/inbox.ts'
@@ -18,9 +18,9 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     queue = `queue ${crypto.randomUUID()}`
   })
 
-  function open(options: Partial<ReceiverOptions> = {}) {
+  function open(options: Partial<ReceiverOptions> = {}, settings: Partial<BullmqInboxOptions> = {}) {
     const { inbox: _, handlers: __, ...rest } = options
-    const inbox = bullmqInbox({ connection: redis.server.url, queue })
+    const inbox = bullmqInbox({ connection: redis.server.url, queue, ...settings })
     const receiver = createReceiver({ verify: unverified(), logger: silent, ...rest, inbox })
     onTestFinished(async () => void (await receiver.close({ timeoutMs: 200 })))
     return receiver
@@ -59,6 +59,37 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     expect(next.runs.filter((run) => run.startsWith('a'))).toEqual([])
     await found.pauses.resume({ handler: 'a' })
     await until(async () => next.runs.length === 40)
+  })
+
+  test('an event that a worker takes only to find its handlers paused is not running', async () => {
+    const receiver = open({}, { handles: false })
+    receiver.onAny(() => {}, { name: 'a' })
+    receiver.on('encoding.failed', () => {}, { name: 'b' })
+    const { inbox } = receiver
+    await deliver(receiver, samplePayload('encoding.finished', { media_id: 'paused' }))
+    await deliver(receiver, samplePayload('encoding.failed', { media_id: 'in part' }))
+    const holding = new Worker(queue, () => new Promise(() => {}), {
+      connection: { url: redis.server.url, maxRetriesPerRequest: null },
+      concurrency: 2,
+    })
+    onTestFinished(() => holding.close(true))
+    await until(async () => (await inbox.stats()).running === 2)
+    const pauseSince = (at: number) =>
+      redis.client.hset(`webhooks:${queue}:pauses`, 'a', JSON.stringify({ since: new Date(at) }))
+    const media = async (state: EventState) =>
+      (await inbox.events?.list({ state }))?.events.map(({ mediaId }) => mediaId).toSorted()
+
+    await pauseSince(Date.now() - 10_000)
+    expect(await inbox.stats()).toMatchObject({ running: 1, retrying: 1 })
+    expect([await media('running'), await media('retrying')]).toEqual([['in part'], ['paused']])
+    const [record] = (await inbox.history?.('paused')) ?? []
+    expect(record).toMatchObject({ state: 'retrying', attempts: 0, owed: ['a'] })
+    expect(record && (await inbox.events?.get(record.key))).toEqual(record)
+
+    // A handler that runs is not stopped by a pause.
+    await pauseSince(Date.now())
+    expect(await inbox.stats()).toMatchObject({ running: 2, retrying: 0 })
+    expect(await media('running')).toEqual(['in part', 'paused'])
   })
 
   test('a queue that another program has paused is shown as paused, and can be resumed', async () => {

@@ -76,17 +76,21 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     expect(await reader.events.list({ state: 'handled' })).toEqual({ events: [] })
   })
 
-  test('says since when and in which process an event runs, and only that process can stop it', async () => {
+  test('says since when and in which process an event runs, and only that process names its handler and stops it', async () => {
     const queue = freshQueue()
     const { inbox, calls } = open(queue)
     const reader = await look(queue)
     const before = Date.now()
     await inbox.accept(eventOf('one'))
-    await calls.next()
+    const { attempt } = await calls.next()
     const record = await reader.events.get('one')
     expect(record).toMatchObject({ state: 'running', process: `${hostname()}:${process.pid}` })
     expect(Math.abs(Number(record?.startedAt) - before)).toBeLessThan(10_000)
     expect(reader.events.stop).toBe(undefined)
+    attempt.run = { handler: 'publish', expire: () => {} }
+    expect((await inbox.events?.get('one'))?.handler).toBe('publish')
+    expect((await inbox.events?.list())?.events).toMatchObject([{ state: 'running', handler: 'publish' }])
+    expect((await reader.events.get('one'))?.handler).toBe(undefined)
     // BullMQ finds its workers by the names of their connections, which cannot have a space.
     const jobs = new Queue(queue, { connection: { port: redis.server.port } })
     onTestFinished(() => jobs.close())
