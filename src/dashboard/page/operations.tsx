@@ -7,9 +7,8 @@ import { outcomeOf, titleOf } from './job.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
-/** Maximum number of operations that a page shows, and time for counting what became of the events of each (ms). */
+/** Maximum number of operations that a page shows. */
 const shown = 5
-const countMs = 30
 
 interface OperationsProps {
   readonly page: PageState
