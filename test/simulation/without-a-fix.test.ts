@@ -92,7 +92,7 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'a file stores an event without its deadline': {
     file: 'src/inbox/sqlite/event-batch.ts',
-    fix: 'for (const { effects } of accepted) if (effects !== undefined) this.expectations.take(effects)',
+    fix: 'for (const { changes } of accepted) if (changes !== undefined) this.expectations.apply(changes)',
     without: '',
     finding: /its expectation was neither ended nor reported/,
   },

@@ -44,7 +44,7 @@ export interface InboxObject {
 }
 
 /** The pause before an object that could not make its receiver tries again, in ms. */
-const brokenMs = 60_000
+const receiverRetryMs = 60_000
 
 /**
  * Makes the class of Durable Objects that are the inbox of `durableObjectInbox`. Export it from the Worker's module, under
@@ -91,7 +91,7 @@ export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
     async alarm(): Promise<void> {
       if (!(this.#opened instanceof WebhookError)) return this.#opened.alarm()
       // Events may be waiting, for a version of the Worker that can make its receiver.
-      await this.#state.storage.setAlarm(Date.now() + brokenMs)
+      await this.#state.storage.setAlarm(Date.now() + receiverRetryMs)
     }
   }
 }

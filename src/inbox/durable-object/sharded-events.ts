@@ -5,7 +5,7 @@ import type { Shards } from './shards.ts'
 import { unpackPage, unpackRecord } from './wire.ts'
 
 /** The place reached in the list of each object: the cursor for its next page, '' at its start, and null at its end. */
-type Places = (string | null)[]
+type Cursors = (string | null)[]
 
 export class ShardedEvents implements InboxEvents {
   readonly states = eventStates
@@ -18,19 +18,19 @@ export class ShardedEvents implements InboxEvents {
   async list(query?: EventQuery): Promise<EventPage> {
     const { cursor, ...checked } = checkQuery(query)
     const { order, limit, mediaId } = checked
-    const places = cursor === undefined ? this.#start(mediaId) : readPlaces(cursor, this.#shards.all.length)
-    const ask = async (place: string | null, shard: number) => {
-      if (place === null) return undefined
-      const input = place === '' ? checked : { ...checked, cursor: place }
+    const cursors = cursor === undefined ? this.#start(mediaId) : readCursors(cursor, this.#shards.all.length)
+    const ask = async (shardCursor: string | null, shard: number) => {
+      if (shardCursor === null) return undefined
+      const input = shardCursor === '' ? checked : { ...checked, cursor: shardCursor }
       return unpackPage(await this.#shards.ask<PlacedPage>(shard, 'events', input))
     }
-    const pages = await Promise.all(places.map(ask))
-    const events = merge(pages, places, limit, order === 'oldest')
-    return places.every((place) => place === null) ? { events } : { events, cursor: JSON.stringify(places) }
+    const pages = await Promise.all(cursors.map(ask))
+    const events = merge(pages, cursors, limit, order === 'oldest')
+    return cursors.every((each) => each === null) ? { events } : { events, cursor: JSON.stringify(cursors) }
   }
 
   /** One object has all the events of a media item. */
-  #start(mediaId: string | undefined): Places {
+  #start(mediaId: string | undefined): Cursors {
     const only = mediaId === undefined ? undefined : this.#shards.of(mediaId)
     return this.#shards.all.map((shard) => (only === undefined || only === shard ? '' : null))
   }
@@ -67,7 +67,7 @@ export class ShardedEvents implements InboxEvents {
  */
 function merge(
   pages: readonly (PlacedPage | undefined)[],
-  places: Places,
+  cursors: Cursors,
   limit: number,
   isOldestFirst: boolean,
 ): EventRecord[] {
@@ -77,8 +77,8 @@ function merge(
     (Number(a.receivedAt) - Number(b.receivedAt)) * (isOldestFirst ? 1 : -1) < 0
   /** Called when an object has nothing left in its page. Returns `true` if it may have more. */
   const hasMore = (shard: number): boolean => {
-    places[shard] = pages[shard]?.cursor ?? null
-    return places[shard] !== null
+    cursors[shard] = pages[shard]?.cursor ?? null
+    return cursors[shard] !== null
   }
   let isOver = left.map((page, shard) => page.length === 0 && hasMore(shard)).includes(true)
   while (!isOver && events.length < limit) {
@@ -90,18 +90,18 @@ function merge(
     const taken = left[next]?.shift()
     if (taken === undefined) break
     events.push(taken.record)
-    places[next] = `${taken.id}`
+    cursors[next] = `${taken.id}`
     if (left[next]?.length === 0) isOver = hasMore(next)
   }
   return events
 }
 
 /** @throws WebhookError `invalid_option` */
-function readPlaces(cursor: string, shards: number): Places {
+function readCursors(cursor: string, shards: number): Cursors {
   try {
-    const places = JSON.parse(cursor)
-    const isPlace = (place: unknown) => place === null || (typeof place === 'string' && /^\d*$/.test(place))
-    if (Array.isArray(places) && places.length === shards && places.every(isPlace)) return places
+    const cursors = JSON.parse(cursor)
+    const isCursor = (each: unknown) => each === null || (typeof each === 'string' && /^\d*$/.test(each))
+    if (Array.isArray(cursors) && cursors.length === shards && cursors.every(isCursor)) return cursors
   } catch {
     // It is no JSON.
   }

@@ -31,7 +31,7 @@ export interface ObjectCommits extends Commits {
  * until they are on disk.
  */
 export const commitsOf = (storage: ObjectStorage, events: SqliteEvents): ObjectCommits => ({
-  late: 0,
+  deferred: 0,
   now: (write) => storage.transactionSync(write),
   accept: (written) => storage.transactionSync(() => events.accept(written)),
   add: async (write) => storage.transactionSync(write),

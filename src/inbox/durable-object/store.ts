@@ -15,10 +15,10 @@ const maxWaiting = 1_000
 const maxText = 16_000_000
 
 /** Delay before the next clean-up, when the last one has left little (ms). */
-const restMs = 10_000
+const cleanUpIntervalMs = 10_000
 
 /** Delay before what is overdue is handed over again, after a failure or while there is no room for it (ms). */
-const againMs = 5_000
+const handOverRetryMs = 5_000
 
 /**
  * The storage of a Durable Object. It differs from a file where the platform does: writes are synchronous, no other process
@@ -100,13 +100,13 @@ export class ObjectStore extends SqliteStore {
     } catch (error) {
       this.#logger.warn({ err: error }, 'the inbox could not hand over what is overdue yet')
     }
-    if (super.deadlineAt() <= Date.now()) this.#handsOverAt = Date.now() + againMs
+    if (super.deadlineAt() <= Date.now()) this.#handsOverAt = Date.now() + handOverRetryMs
   }
 
   /** Cleans up with the work there is: an object without any does not grow, and is not woken for it. */
   async #cleanUp(): Promise<void> {
     if (Date.now() < this.#cleansUpAt && !this.options.storage.deadLetters.hasGrown) return
-    this.#cleansUpAt = Date.now() + restMs
+    this.#cleansUpAt = Date.now() + cleanUpIntervalMs
     try {
       // It has not finished.
       if ((await this.expire()) === cleanUpMs.busy) this.#cleansUpAt = 0

@@ -86,11 +86,11 @@ export async function keepUnreadable(tables: SqlTables, unreadable: UnreadableDe
 export async function dropOldest(
   tables: SqlTables,
   kind: 'IS NULL' | 'IS NOT NULL',
-  most: number,
+  maxKept: number,
   logger: Logger,
 ): Promise<boolean> {
   const sql = `${select()} WHERE event_id ${kind} ORDER BY id DESC LIMIT 100 OFFSET $1`
-  const rows = await tables.read<PlacedRow>(sql, [most])
+  const rows = await tables.read<PlacedRow>(sql, [maxKept])
   if (rows.length === 0) return false
   const removed = await tables.change(rows.map(({ id }) => ({ sql: remove, values: [id] })))
   // Another delivery may have dropped them.
@@ -125,14 +125,14 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     const piece = new Piece(pageSize)
     // The first piece goes by the offset, the others by id.
     for (let last: PlacedRow | undefined; found.length < limit; ) {
-      let asked = 0
+      let requested = 0
       const rows = await piece.run(async (size) => {
-        asked = Math.min(size, limit - found.length)
-        if (last === undefined) return this.#tables.read<PlacedRow>(sql(''), [asked, offset])
-        return this.#tables.read<PlacedRow>(sql('WHERE id < $3'), [asked, 0, last.id])
+        requested = Math.min(size, limit - found.length)
+        if (last === undefined) return this.#tables.read<PlacedRow>(sql(''), [requested, offset])
+        return this.#tables.read<PlacedRow>(sql('WHERE id < $3'), [requested, 0, last.id])
       })
       for (const row of rows) found.push(readDeadLetter(row))
-      if (rows.length < asked) break
+      if (rows.length < requested) break
       last = rows.at(-1)
       await nextTurn()
     }
@@ -145,7 +145,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
   }
 
   async #rows(keys: readonly string[]): Promise<PlacedRow[]> {
-    const sql = `${select(this.#tables.hex('body'))} WHERE hash IN (${placesOf(keys)}) ORDER BY id`
+    const sql = `${select(this.#tables.hex('body'))} WHERE hash IN (${placeholders(keys)}) ORDER BY id`
     return this.#tables.read<PlacedRow>(
       sql,
       keys.map((key) => this.#tables.hashKey(key)),
@@ -173,15 +173,15 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     const sql = `${select()} WHERE id > $1 ${upTo === undefined ? '' : 'AND id <= $3'} ORDER BY id LIMIT $2`
     let next = place
     for (let left = pageSize; left > 0; ) {
-      let asked = 0
+      let requested = 0
       const rows = await piece.run(async (size) => {
-        asked = Math.min(size, left)
-        return this.#tables.read<PlacedRow>(sql, upTo === undefined ? [next, asked] : [next, asked, upTo])
+        requested = Math.min(size, left)
+        return this.#tables.read<PlacedRow>(sql, upTo === undefined ? [next, requested] : [next, requested, upTo])
       })
       for (const { key, event, diedAt } of rows.flatMap(undamaged))
         if ((type ?? event?.type) === event?.type && (since === undefined || diedAt >= since))
           found.push({ key, type: event?.type, diedAt })
-      if (rows.length < asked) return { found }
+      if (rows.length < requested) return { found }
       next = rows.at(-1)?.id ?? next
       left -= rows.length
       await nextTurn()
@@ -197,10 +197,10 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     const { maxCommit } = this.#replays
     const discarded: string[] = []
     for (let start = 0; start < keys.length; start += maxCommit) {
-      const some = keys.slice(start, start + maxCommit)
+      const batch = keys.slice(start, start + maxCommit)
       const sql = 'DELETE FROM $dead_letter WHERE hash = $1'
-      const removed = await this.#tables.change(some.map((key) => ({ sql, values: [this.#tables.hashKey(key)] })))
-      discarded.push(...some.filter((_, index) => removed[index] === 1))
+      const removed = await this.#tables.change(batch.map((key) => ({ sql, values: [this.#tables.hashKey(key)] })))
+      discarded.push(...batch.filter((_, index) => removed[index] === 1))
     }
     return discarded
   }
@@ -217,7 +217,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     const { maxCommit } = this.#replays
     const keys = () => this.keys(options)
     if (maxCommit === 1) return replayAll(this, options, keys)
-    return replayInSteps({ maxStep: maxCommit, keys, replay: (some) => this.replayMany(some) }, options)
+    return replayInSteps({ maxStep: maxCommit, keys, replay: (batch) => this.replayMany(batch) }, options)
   }
 
   async #replay(keys: readonly string[], onFailure: (error: unknown) => false): Promise<readonly string[]> {
@@ -251,7 +251,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     if (rows.length === 0) return []
     const events = rows.map((row) => readDeadLetter(row) as DeadEvent)
     const inserts = rows.map((row, index) => this.#replays.putBack(row, events[index] as DeadEvent))
-    const sql = `DELETE FROM $dead_letter WHERE id IN (${placesOf(rows)})`
+    const sql = `DELETE FROM $dead_letter WHERE id IN (${placeholders(rows)})`
     const changed = await this.#tables.change([...inserts, { sql, values: rows.map(({ id }) => id) }], 'due')
     return rows.flatMap((row, index) => {
       if (changed[index] !== 1) return []
@@ -300,7 +300,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
 }
 
 /** The places of as many values, from the first one on. */
-const placesOf = (values: readonly unknown[]): string => values.map((_, index) => `$${index + 1}`).join()
+const placeholders = (values: readonly unknown[]): string => values.map((_, index) => `$${index + 1}`).join()
 
 /** Returns the dead letter of a row, or nothing if the row is damaged. */
 function undamaged(row: DeadLetterRow): readonly DeadLetter[] {

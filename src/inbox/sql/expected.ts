@@ -27,18 +27,18 @@ const toExpectation = ({ rule, event, began_at: beganAt, due_at: dueAt }: Expect
 
 /** Lists the open expectations that are due first. */
 export async function readExpected(tables: SqlTables, limit?: number): Promise<readonly OpenExpectation[]> {
-  const most = limitOf('expected', limit)
+  const max = limitOf('expected', limit)
   const found: OpenExpectation[] = []
-  const piece = new Piece(most)
-  for (let last: ExpectationRow | undefined; found.length < most; ) {
-    let asked = 0
+  const piece = new Piece(max)
+  for (let last: ExpectationRow | undefined; found.length < max; ) {
+    let requested = 0
     const rows = await piece.run(async (size) => {
-      asked = Math.min(size, most - found.length)
+      requested = Math.min(size, max - found.length)
       const place: Value[] = last === undefined ? [] : [JSON.parse(last.place), last.hash]
-      return tables.read<ExpectationRow>(select(tables, last === undefined), [asked, ...place])
+      return tables.read<ExpectationRow>(select(tables, last === undefined), [requested, ...place])
     })
     found.push(...rows.map(toExpectation))
-    if (rows.length < asked) break
+    if (rows.length < requested) break
     last = rows.at(-1)
   }
   return found

@@ -37,16 +37,17 @@ export function writeHandled(
   const shortKey = key.startsWith(start) ? `[${JSON.stringify(key.slice(start.length))}]` : JSON.stringify(key)
   const all = JSON.stringify(completed.length === 0 ? handlers : [...new Set([...completed, ...handlers])])
   const { awaited } = awaitedBy(accepted.event)
-  const last = awaited === undefined ? trace && [trace] : [trace ?? null, awaited]
-  const rest = last !== undefined || failedAttempts.length > 0 ? [withoutStacks(failedAttempts), ...(last ?? [])] : []
-  const restJson = rest.map((each) => `,${JSON.stringify(each)}`).join('')
+  const optional = awaited === undefined ? trace && [trace] : [trace ?? null, awaited]
+  const trailing =
+    optional !== undefined || failedAttempts.length > 0 ? [withoutStacks(failedAttempts), ...(optional ?? [])] : []
+  const trailingJson = trailing.map((each) => `,${JSON.stringify(each)}`).join('')
   // `start` is the JSON of the type and the media item. Separate texts are written faster than an array of them.
-  return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${restJson}]`
+  return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${trailingJson}]`
 }
 
 export function readHandled(text: string): EventRecord {
-  const [type, mediaId, key, receivedAt, handledAfter, attempts, completed, ...rest] = JSON.parse(text) as Handled
-  const [failed, trace, awaited] = rest
+  const [type, mediaId, key, receivedAt, handledAfter, attempts, completed, ...trailing] = JSON.parse(text) as Handled
+  const [failed, trace, awaited] = trailing
   return {
     key: typeof key === 'string' ? key : startOfKey(type, mediaId) + key[0],
     type,

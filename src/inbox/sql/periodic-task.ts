@@ -3,7 +3,7 @@ import { OutageLog } from '../../internal/outage-log.ts'
 import { maxWaitMs, type Timer, unref } from '../../internal/timers.ts'
 
 /** Transient failures in a row after which one is logged. */
-const tellingFailures = 3
+const failuresBeforeLog = 3
 
 /** Logs failures of background work. A transient one is the business of whoever waits for a delivery. */
 export class FailureLog {
@@ -19,7 +19,7 @@ export class FailureLog {
 
   failed(error: unknown): void {
     // A statement that always takes too long looks transient too.
-    if (this.#isTransient(error) && ++this.#failures < tellingFailures) return
+    if (this.#isTransient(error) && ++this.#failures < failuresBeforeLog) return
     this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not do its background work'))
   }
 
@@ -37,9 +37,9 @@ export class PeriodicTask {
   readonly #task: () => Promise<number>
   readonly #afterFailureMs: number
   readonly #log: FailureLog
-  readonly #isNeedless: () => boolean
+  readonly #canSkip: () => boolean
   /** True if the last run was needless, and none was asked for since. */
-  #rests = false
+  #isIdle = false
   /** Delay the last run asked for (ms). */
   #delayMs = 0
   #timer: Timer | undefined
@@ -53,11 +53,11 @@ export class PeriodicTask {
 
   /**
    * @param task resolves with the delay before its next run (ms)
-   * @param isNeedless true if a run would find what the last one found
+   * @param canSkip true if a run would find what the last one found
    */
-  constructor(task: () => Promise<number>, afterFailureMs: number, log: FailureLog, isNeedless = () => false) {
+  constructor(task: () => Promise<number>, afterFailureMs: number, log: FailureLog, canSkip = () => false) {
     this.#task = task
-    this.#isNeedless = isNeedless
+    this.#canSkip = canSkip
     this.#afterFailureMs = afterFailureMs
     this.#log = log
   }
@@ -81,7 +81,7 @@ export class PeriodicTask {
 
   /** Brings the next run forward, if it is due later than in `ms`. */
   soon(ms: number): void {
-    this.#rests = false
+    this.#isIdle = false
     if (this.#isRunning) this.#soonMs = Math.min(this.#soonMs, ms)
     if (this.#isRunning || performance.now() + ms >= this.#dueAt) return
     clearTimeout(this.#timer)
@@ -91,22 +91,22 @@ export class PeriodicTask {
   /** Runs the task now, or as soon as the run in progress has ended. */
   now(): void {
     void Promise.resolve(this.#running).then(() => {
-      this.#rests = false
+      this.#isIdle = false
       clearTimeout(this.#timer)
       this.start(0)
     })
   }
 
   async #run(): Promise<number> {
-    const isNeedless = this.#isNeedless()
-    if (this.#rests && isNeedless) return this.#delayMs
-    this.#rests = isNeedless
+    const canSkip = this.#canSkip()
+    if (this.#isIdle && canSkip) return this.#delayMs
+    this.#isIdle = canSkip
     try {
       this.#delayMs = await this.#task()
       this.#log.succeeded()
       return this.#delayMs
     } catch (error) {
-      this.#rests = false
+      this.#isIdle = false
       if (!this.#isStopped) this.#log.failed(error)
       return this.#afterFailureMs
     }

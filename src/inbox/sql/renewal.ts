@@ -20,7 +20,7 @@ export class Renewal {
   readonly #task: PeriodicTask
   #renewedAt = performance.now()
   /** True if the last renewal was late, and gave the other processes time to renew theirs. */
-  #gaveTime = false
+  #gaveGrace = false
   #takingOver: Promise<void> | undefined
 
   constructor(options: RenewalOptions) {
@@ -48,11 +48,11 @@ export class Renewal {
     // After an outage of the database the other processes are late too. They get until the next renewal; if every renewal is
     // late, the database is only slow.
     const isLate = performance.now() - this.#renewedAt > leaseMs / 2
-    const givesTime = isLate && !this.#gaveTime
-    this.#gaveTime = givesTime
+    const givesGrace = isLate && !this.#gaveGrace
+    this.#gaveGrace = givesGrace
     this.#renewedAt = performance.now()
     // Not awaited: a takeover reads many events, and this process must renew its own lease meanwhile.
-    if (hasDead && !givesTime) this.#takingOver ??= this.#takeOver()
+    if (hasDead && !givesGrace) this.#takingOver ??= this.#takeOver()
     // The lease counts from the sending of its renewal, however slow the database is.
     return Math.max(0, leaseMs / 3 - (performance.now() - sentAt))
   }

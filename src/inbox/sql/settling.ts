@@ -21,7 +21,7 @@ export class SqlSettling implements Settling<SqlJob> {
   readonly #owed: OwedHandlers | undefined
   readonly #outage = new OutageLog()
   /** Number of unrecorded ends. */
-  #open = 0
+  #unrecorded = 0
   #onSettled: (() => void) | undefined
 
   /** @param owed absent in a database of one process */
@@ -40,7 +40,7 @@ export class SqlSettling implements Settling<SqlJob> {
   complete(attempt: JobAttempt<SqlJob>, recorded: () => void): void {
     const { job } = attempt
     this.#owed?.ended(attempt, job)
-    void this.#insist({ kind: 'handled', job, handlers: this.#host.handlersOf(job.accepted.event) }, recorded)
+    void this.#record({ kind: 'handled', job, handlers: this.#host.handlersOf(job.accepted.event) }, recorded)
   }
 
   retry(attempt: JobAttempt<SqlJob>, retry: RetryResult, recorded: () => void): void {
@@ -48,10 +48,10 @@ export class SqlSettling implements Settling<SqlJob> {
     const { delayMs, completed, failures, counts } = retry
     if (isRelease(retry)) {
       const awaits = this.#awaited(attempt, completed)
-      return void this.#insist({ kind: 'release', job, delayMs, completed, awaits }, recorded)
+      return void this.#record({ kind: 'release', job, delayMs, completed, awaits }, recorded)
     }
     const failed = failures.length === 0 ? undefined : JSON.stringify(job.failedWith(failures))
-    void this.#insist({ kind: 'retry', job, delayMs, completed, failed, counts: Number(counts !== false) }, recorded)
+    void this.#record({ kind: 'retry', job, delayMs, completed, failed, counts: Number(counts !== false) }, recorded)
   }
 
   /** Names of the owed handlers that only other processes have. None while this one still has handlers to run, once resumed. */
@@ -67,16 +67,16 @@ export class SqlSettling implements Settling<SqlJob> {
     const failedAttempts = job.failedWith(failures)
     const last = { failures: failures.map(withoutStack), failedAttempts, diedAt: new Date() }
     const letter = writeLetter({ ...accepted, key, attempts, completed, ...last })
-    void this.#insist({ kind: 'dead', job, completed, letter }, recorded)
+    void this.#record({ kind: 'dead', job, completed, letter }, recorded)
   }
 
   progress(job: SqlJob, completed: readonly string[]): Promise<void> {
-    return this.#insist({ kind: 'progress', job, completed }, () => {})
+    return this.#record({ kind: 'progress', job, completed }, () => {})
   }
 
-  async #insist(end: Settled, recorded: () => void): Promise<void> {
+  async #record(end: Settled, recorded: () => void): Promise<void> {
     const { job } = end
-    this.#open++
+    this.#unrecorded++
     for (let failures = 0; ; failures++) {
       try {
         const isOurs = await this.#store.settle(end)
@@ -89,16 +89,16 @@ export class SqlSettling implements Settling<SqlJob> {
         // It was given up, or released when the inbox closed.
         if (job.hasEnded) break
         const isTransient = this.#store.isTransient(error)
-        if (!isTransient) this.#refused(job, error)
+        if (!isTransient) this.#logRefused(job, error)
         await sleep(isTransient ? firstDelayMs : Math.min(firstDelayMs * 2 ** failures, maxDelayMs))
         if (job.hasEnded) break
       }
     }
     recorded()
-    if (--this.#open === 0) this.#onSettled?.()
+    if (--this.#unrecorded === 0) this.#onSettled?.()
   }
 
-  #refused({ key }: SqlJob, err: unknown): void {
+  #logRefused({ key }: SqlJob, err: unknown): void {
     this.#outage.failed(() =>
       this.#host.logger.error({ err, key }, 'the inbox could not record the result of an event'),
     )
@@ -106,6 +106,6 @@ export class SqlSettling implements Settling<SqlJob> {
 
   /** Resolves once every end is recorded, or given up because its job has ended. */
   async settled(): Promise<void> {
-    if (this.#open > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve))
+    if (this.#unrecorded > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve))
   }
 }

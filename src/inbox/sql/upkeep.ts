@@ -11,7 +11,7 @@ const pausesMs = { notified: 60_000, polling: 1_500 }
 const deadlinesMs = { notified: 60_000, polling: 1_000 }
 
 /** Delay after a failure, and before what a signal has hinted at is looked for (ms). */
-const againMs = 1_000
+const retryMs = 1_000
 
 /** Delay before the first clean-up (ms). */
 const firstExpiryMs = 500
@@ -43,9 +43,9 @@ export class Upkeep {
       const delayMs = isFirst ? firstExpiryMs : await store.expire()
       isFirst = false
       const hearsMarks = store.isNotified || worker === undefined
-      return hearsMarks ? delayMs : Math.min(delayMs, againMs)
+      return hearsMarks ? delayMs : Math.min(delayMs, retryMs)
     }
-    this.#expiry = new PeriodicTask(expire, againMs, log(), () => isQuiet() && store.hasExpired)
+    this.#expiry = new PeriodicTask(expire, retryMs, log(), () => isQuiet() && store.hasExpired)
     if (worker === undefined) return
     const mode = () => (store.isNotified ? 'notified' : 'polling')
     const acceptDue = async () => {
@@ -54,7 +54,7 @@ export class Upkeep {
       this.#isEmpty = nextMs === Number.POSITIVE_INFINITY
       return Math.min(nextMs, deadlinesMs[mode()])
     }
-    this.#deadlines = new PeriodicTask(acceptDue, againMs, log(), isQuiet)
+    this.#deadlines = new PeriodicTask(acceptDue, retryMs, log(), isQuiet)
     const readPauses = () => pauses.read().then(() => pausesMs[mode()])
     this.#pauses = new PeriodicTask(readPauses, pausesMs.polling, log(), () => store.isNotified && !worker.hasPauses)
   }
@@ -67,16 +67,16 @@ export class Upkeep {
 
   /** An expectation was stored. */
   expect(dueAt: Date): void {
-    this.#deadlines?.soon(Math.min(Math.max(0, dueAt.getTime() - Date.now()), againMs))
+    this.#deadlines?.soon(Math.min(Math.max(0, dueAt.getTime() - Date.now()), retryMs))
   }
 
   heard(signal: Signal): void {
     const isUnknown = signal === 'any'
     if (signal === 'pause' || isUnknown) this.#pauses?.soon(0)
     if (signal === 'pause') return
-    this.#deadlines?.soon(againMs)
+    this.#deadlines?.soon(retryMs)
     if (signal === 'replay') this.#expiry.now()
-    else if (isUnknown) this.#expiry.soon(againMs)
+    else if (isUnknown) this.#expiry.soon(retryMs)
   }
 
   async stop(): Promise<void> {

@@ -26,7 +26,7 @@ export interface SqlWorkerOptions {
 }
 
 /** Number of events of one media item at which no more of them are claimed. */
-const maxOfMedia = 16
+const maxPerMedia = 16
 
 /** Retrying events that are read in one turn of the event loop, at the start. */
 const retryingPerTurn = 200
@@ -35,11 +35,11 @@ const retryingPerTurn = 200
 const parkedLimit = 1_000
 
 /** Delay after a failed claim (ms). */
-const retryMs = 100
+const claimRetryMs = 100
 
 /** Failures in a row after which one is logged, and the time until the next log line (ms). */
-const tellingFailures = 3
-const quietMs = 60_000
+const failuresBeforeLog = 3
+const logIntervalMs = 60_000
 
 /** Longest wait for the database after the handlers have ended, when the inbox closes (ms). */
 const releaseMs = 1_000
@@ -59,7 +59,7 @@ export class SqlWorker {
   readonly #waits = new Map<string, () => void>()
   #claiming: Promise<void> | undefined
   /** Handed over while a claim is in flight: its events may precede them in their lanes. */
-  #behindClaim: SqlJob[] | undefined
+  #queuedBehindClaim: SqlJob[] | undefined
   #isAwake = false
   /** False once a claim has found all the events that this process could take. */
   #mayHaveMore = true
@@ -68,10 +68,10 @@ export class SqlWorker {
   /** Strict order: media items whose head is retrying. True once the retry is recorded. */
   readonly #heldBack = new Map<string, boolean>()
   /** True if the answer to a claim was lost: this process may hold events that it does not know. */
-  #isUnsure = false
+  #mayHoldUnknown = false
   readonly #outage = new OutageLog()
   #failures = 0
-  #toldAt = Number.NEGATIVE_INFINITY
+  #loggedAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
   /** Events that waited when this process stopped. */
   readonly #released: UnfinishedEvent[] = []
@@ -162,8 +162,8 @@ export class SqlWorker {
     this.#listener = {
       ...listener,
       stored: () => this.wake(),
-      handOver: (event) => this.#take(new SqlJob(event, this.#store), this.#behindClaim),
-      cutOff: () => this.#isCutOff(),
+      handOver: (event) => this.#addJob(new SqlJob(event, this.#store), this.#queuedBehindClaim),
+      cutOff: () => this.#cutOff(),
       longRunning: () => this.jobs.longRunning(leaseMs / 3),
       load: () => ({ running: this.#engine.running, bytes: this.jobs.bytes, isPaused: this.#engine.isPaused }),
       isFull: (unfinished, maxWaiting) => this.jobs.isFull(unfinished - this.#engine.running, maxWaiting),
@@ -221,24 +221,24 @@ export class SqlWorker {
       const { isPaused } = this.#engine
       if (!isPaused && this.#room() === 0) break
       try {
-        this.#wakeIn(await (isPaused ? this.#giveBack() : this.#claimSome()))
+        this.#wakeIn(await (isPaused ? this.#giveBack() : this.#claimBatch()))
         this.#outage.worked()
         this.#failures = 0
       } catch (error) {
-        this.#isUnsure = true
-        this.#tell(error)
-        this.#wakeIn(retryMs)
+        this.#mayHoldUnknown = true
+        this.#logFailure(error)
+        this.#wakeIn(claimRetryMs)
       }
     }
   }
 
-  #tell(error: unknown): void {
+  #logFailure(error: unknown): void {
     if (this.#state === 'stopped') return
     if (!this.#store.isTransient(error))
       return this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not claim events'))
     // A claim that always takes too long looks transient too.
-    if (++this.#failures < tellingFailures || performance.now() < this.#toldAt + quietMs) return
-    this.#toldAt = performance.now()
+    if (++this.#failures < failuresBeforeLog || performance.now() < this.#loggedAt + logIntervalMs) return
+    this.#loggedAt = performance.now()
     this.#logger.warn({ err: error }, 'the inbox could not claim events, and tries again')
   }
 
@@ -268,34 +268,34 @@ export class SqlWorker {
   }
 
   /** Resolves with the time until the next claim (ms). */
-  async #claimSome(): Promise<number> {
-    await this.#becomeSure()
-    this.#behindClaim = []
+  async #claimBatch(): Promise<number> {
+    await this.#releaseUnknown()
+    this.#queuedBehindClaim = []
     try {
-      return await this.#takeClaimed(await this.#store.claim(() => this.#want()))
+      return await this.#addClaimed(await this.#store.claim(() => this.#want()))
     } finally {
-      this.#addBehind()
+      this.#addQueued()
     }
   }
 
-  #addBehind(): void {
-    const jobs = this.#behindClaim ?? []
-    this.#behindClaim = undefined
+  #addQueued(): void {
+    const jobs = this.#queuedBehindClaim ?? []
+    this.#queuedBehindClaim = undefined
     for (const job of jobs) this.#engine.add(job)
   }
 
-  async #takeClaimed(claimed: Claimed | undefined): Promise<number> {
+  async #addClaimed(claimed: Claimed | undefined): Promise<number> {
     if (claimed === undefined) {
-      this.#isUnsure = true
+      this.#mayHoldUnknown = true
       this.#isAwake = true
-      return retryMs
+      return claimRetryMs
     }
     const { events, nextInMs, hasMore } = claimed
     const jobs = events.map((event) => new SqlJob(event, this.#store)).filter((job) => !this.#heldBack.has(job.lane))
     // Claimed before the database knew of the retry.
-    if (jobs.length < events.length) this.#isUnsure = this.#isAwake = true
-    for (const job of jobs) this.#take(job)
-    this.#addBehind()
+    if (jobs.length < events.length) this.#mayHoldUnknown = this.#isAwake = true
+    for (const job of jobs) this.#addJob(job)
+    this.#addQueued()
     // The engine starts them in the next turn. Only then it is known which of them wait for a slot.
     if (jobs.length > 0) await nextTurn()
     // The events behind a suspect could not be claimed before it.
@@ -306,7 +306,7 @@ export class SqlWorker {
 
   #want(): Want {
     for (const [lane, isRecorded] of this.#heldBack) if (isRecorded) this.#heldBack.delete(lane)
-    const full = [...this.jobs.ofEachMedia()].filter(([, count]) => count >= maxOfMedia).map(([lane]) => lane)
+    const full = [...this.jobs.ofEachMedia()].filter(([, count]) => count >= maxPerMedia).map(([lane]) => lane)
     this.#crowded = [...full, ...this.#engine.heldUpLanes(), ...this.#heldBack.keys()]
     return {
       limit: Math.max(this.#room(), 1),
@@ -320,7 +320,7 @@ export class SqlWorker {
   /** Gives up the claimed events that have not started. Resolves with the time until the next look (ms). */
   async #giveBack(): Promise<number> {
     this.#handBack([...this.jobs].filter(({ state }) => state === 'waiting'))
-    await this.#becomeSure()
+    await this.#releaseUnknown()
     return this.#store.pollMs
   }
 
@@ -330,7 +330,7 @@ export class SqlWorker {
       job.stop(new WebhookError('lease_lost', 'the event went back to the storage'))
       this.jobs.end(job, 'retried')
     }
-    this.#isUnsure ||= jobs.length > 0
+    this.#mayHoldUnknown ||= jobs.length > 0
   }
 
   /** Hands back the events behind a retry. Once it is recorded, claims leave them out. */
@@ -341,15 +341,15 @@ export class SqlWorker {
   }
 
   /** Gives up the events that this process may hold without knowing it. */
-  async #becomeSure(): Promise<void> {
-    if (!this.#isUnsure) return
+  async #releaseUnknown(): Promise<void> {
+    if (!this.#mayHoldUnknown) return
     // Set first: the lease may end meanwhile.
-    this.#isUnsure = false
+    this.#mayHoldUnknown = false
     await this.#store.keepOnly(this.jobs.held())
   }
 
   /** @param behind queues the job until a claim in flight has filled the lanes */
-  #take(job: SqlJob, behind?: SqlJob[]): void {
+  #addJob(job: SqlJob, behind?: SqlJob[]): void {
     // The previous attempt was recorded, and its record is not confirmed yet.
     const previous = this.jobs.get(job.key)
     if (previous !== undefined) this.jobs.end(previous, 'retried')
@@ -359,7 +359,7 @@ export class SqlWorker {
     else behind.push(job)
     void job.ended().then((end) => {
       if (end !== 'retried') this.#waits.get(job.key)?.()
-      if (end === 'lost') this.#isUnsure = true
+      if (end === 'lost') this.#mayHoldUnknown = true
       if (this.#mayClaimAfter(job, end)) this.wake()
     })
   }
@@ -369,7 +369,7 @@ export class SqlWorker {
     // A failed event waits to be claimed again. The next suspect waits for the end of this one.
     if (this.#mayHaveMore || end !== 'handled' || job.isSuspect) return true
     if (this.#isStrict && (job.number > 1 || job.releases > 0)) return true
-    return this.#crowded.includes(job.lane) && (this.jobs.ofEachMedia().get(job.lane) ?? 0) < maxOfMedia
+    return this.#crowded.includes(job.lane) && (this.jobs.ofEachMedia().get(job.lane) ?? 0) < maxPerMedia
   }
 
   #wakeIn(ms: number): void {
@@ -388,7 +388,7 @@ export class SqlWorker {
   }
 
   /** The lease has run out by the clock of this process. The database may still have its row, and then these events. */
-  #isCutOff(): void {
+  #cutOff(): void {
     this.#logger.warn(
       { events: this.jobs.size },
       'the lease of this process ran out, because its database could not be reached; its handlers are stopped',

@@ -139,12 +139,12 @@ export class SqliteClaims {
 
   /** Claims retries that are due, in one commit. */
   async #claimDue(want: Want): Promise<ClaimedEvent[]> {
-    const most = Math.min(want.limit, eventsPerTurn)
-    const read = () => this.#rowsOf(idsOf(this.#sql.due.all(Date.now(), most)), want)
+    const max = Math.min(want.limit, eventsPerTurn)
+    const read = () => this.#rowsOf(idsOf(this.#sql.due.all(Date.now(), max)), want)
     if (read().length === 0) return []
     const rows = await this.#options.commits.add(() => {
       const due = read()
-      for (const { id } of due) this.#sql.take.run(id)
+      for (const { id } of due) this.#sql.clearDue.run(id)
       return due
     })
     return this.#toClaimed(rows.map((row) => ({ ...row, since: row.due_at, due_at: null })))
@@ -164,22 +164,22 @@ export class SqliteClaims {
   /** Reads on behind the position. */
   #read(want: Want): ClaimedEvent[] {
     if (this.#position < this.#highest) return this.#readAgain(want)
-    const most = Math.min(want.limit, eventsPerTurn)
-    const ids = idsOf(this.#sql.waitingIds.all(this.#position, most))
+    const max = Math.min(want.limit, eventsPerTurn)
+    const ids = idsOf(this.#sql.waitingIds.all(this.#position, max))
     const rows = this.#rowsOf(ids, want)
     this.#position = rows.at(-1)?.id ?? this.#position
-    this.#isAtEnd = ids.length < most && rows.length === ids.length
+    this.#isAtEnd = ids.length < max && rows.length === ids.length
     return this.#toClaimed(rows)
   }
 
   /** Reads events that were read before, except those this process holds. */
   #readAgain(want: Want): ClaimedEvent[] {
     const holds = new Set(want.held.map(({ id }) => id))
-    const most = Math.min(want.limit, eventsPerTurn)
+    const max = Math.min(want.limit, eventsPerTurn)
     const ids = idsOf(this.#sql.waitingIds.all(this.#position, idsPerTurn))
-    const missing = ids.filter((id) => !holds.has(id)).slice(0, most)
+    const missing = ids.filter((id) => !holds.has(id)).slice(0, max)
     const rows = this.#rowsOf(missing, want)
-    const isCut = rows.length === most || rows.length < missing.length
+    const isCut = rows.length === max || rows.length < missing.length
     this.#position = isCut ? (rows.at(-1)?.id ?? this.#position) : (ids.at(-1) ?? this.#highest)
     this.#isAtEnd = !isCut && ids.length < idsPerTurn
     return this.#toClaimed(rows)
@@ -206,8 +206,8 @@ export class SqliteClaims {
   }
 
   #hasRecovered(inheritedUpTo: number): boolean {
-    const left = this.#sql.inherited.all(inheritedUpTo, this.#unreadable.size + 1) as { id: number }[]
-    if (left.some(({ id }) => !this.#unreadable.has(id))) return false
+    const remaining = this.#sql.inherited.all(inheritedUpTo, this.#unreadable.size + 1) as { id: number }[]
+    if (remaining.some(({ id }) => !this.#unreadable.has(id))) return false
     this.#inheritedUpTo = undefined
     this.startOver()
     const { commits, owner } = this.#options
@@ -242,21 +242,21 @@ export class SqliteClaims {
 
   /** Ids of healthy events that are not behind an unclaimed suspect of their media item, and of one suspect if it is wanted. */
   #findRecovering({ limit, withSuspect, held }: Want): number[] {
-    const most = Math.min(limit, eventsPerTurn)
+    const max = Math.min(limit, eventsPerTurn)
     const holds = new Set(held.map(({ id }) => id))
     /** The first event that is left out, by media item: the later ones must not overtake it. */
-    const left = new Map<number, number>()
+    const blockedAt = new Map<number, number>()
     const found: number[] = []
     for (const { id, media, crashes } of this.#rowsWithMedia()) {
       if (holds.has(id) || this.#unreadable.has(id)) continue
-      if (left.has(media)) continue
+      if (blockedAt.has(media)) continue
       if (crashes === 0) found.push(id)
-      else left.set(media, id)
-      if (found.length === most) break
+      else blockedAt.set(media, id)
+      if (found.length === max) break
     }
     if (!withSuspect) return found
     const suspects = this.#sql.suspects.all() as { id: number; media: number }[]
-    const next = suspects.find(({ id, media }) => left.get(media) === id)
+    const next = suspects.find(({ id, media }) => blockedAt.get(media) === id)
     return next === undefined ? found : [...found, next.id]
   }
 

@@ -31,10 +31,10 @@ export class SqliteCleanUp {
     const { oldest, newest } = this.#kept()
     const end = this.#sql.lastOfSlice.get(this.#after) as { id: number; accepted_at: number } | undefined
     this.#sql.remove.run(this.#after, end?.id ?? Number.MAX_SAFE_INTEGER, oldest, newest, oldest, newest)
-    const goesOn = end !== undefined && (end.accepted_at < oldest || end.accepted_at > newest)
+    const hasMore = end !== undefined && (end.accepted_at < oldest || end.accepted_at > newest)
     // It goes back to the first key, because keys that were kept for later ends expire in no order.
-    this.#after = goesOn ? end.id : 0
-    return goesOn
+    this.#after = hasMore ? end.id : 0
+    return hasMore
   }
 
   /** Returns `true` if there may be more expired ends. */

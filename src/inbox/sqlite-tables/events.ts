@@ -66,7 +66,7 @@ export class SqliteEvents {
     if (Number(changes) === 0) return undefined
     const id = Number(lastInsertRowid)
     this.#sql.insert.run(id, written.event, written.receivedAt, written.trace)
-    if (written.changes !== undefined) this.expectations.take(written.changes)
+    if (written.changes !== undefined) this.expectations.apply(written.changes)
     return id
   }
 

@@ -67,7 +67,7 @@ export class SqliteExpectations {
   }
 
   /** Takes the effects of an event that has been stored. */
-  take({ at, begins, ends }: WrittenChanges): void {
+  apply({ at, begins, ends }: WrittenChanges): void {
     for (const watch of ends) {
       this.#sql.end.run(watch, at)
       this.#sql.remember.run(watch, at, Date.now())

@@ -3,10 +3,12 @@ import { WebhookError } from '../../errors.ts'
 const invalid = (problem: string, cause?: unknown) =>
   new WebhookError('invalid_transaction', `context.transaction: ${problem}`, { cause })
 
-const late = 'the database was used after its transaction had ended. Run every query in the function of the transaction'
+const usedTooLate =
+  'the database was used after its transaction had ended. Run every query in the function of the transaction'
 const notSynchronous =
   'the function returned a promise, or a query that it did not run. It must be synchronous, and run its queries itself'
-const control = 'the function must not begin or end a transaction. To undo a part of its writes, use a savepoint'
+const endsTransaction =
+  'the function must not begin or end a transaction. To undo a part of its writes, use a savepoint'
 
 /**
  * Guards the inbox's connection while handlers use it. The client, and every statement and cursor that comes from it, works
@@ -68,13 +70,13 @@ export class LentClient {
   }
 
   #call(run: () => unknown, name?: PropertyKey, args: readonly unknown[] = []): unknown {
-    if (this.#isIntact === undefined) throw invalid(late)
+    if (this.#isIntact === undefined) throw invalid(usedTooLate)
     if (this.#rolledBack !== undefined) {
       const { error } = this.#rolledBack
       throw invalid(`SQLite has rolled the transaction back: ${Object(error).message}`, error)
     }
     if (name === 'close' || name === Symbol.dispose) throw invalid('the function must not close the database')
-    if (controlsTransaction(name, args[0])) throw invalid(control)
+    if (controlsTransaction(name, args[0])) throw invalid(endsTransaction)
     try {
       return this.#guardHandle(run(), name === 'iterate')
     } catch (error) {

@@ -46,7 +46,7 @@ export const prepareClaims = (database: SqliteDatabase) => ({
   waitingIds: database.prepare('SELECT id FROM inbox_event WHERE id > ? AND due_at IS NULL ORDER BY id LIMIT ?'),
   get: database.prepare('SELECT * FROM inbox_event WHERE id = ?'),
   due: database.prepare('SELECT id FROM inbox_event WHERE due_at <= ? ORDER BY due_at, id LIMIT ?'),
-  take: database.prepare('UPDATE inbox_event SET since = due_at, due_at = NULL, delayed_at = NULL WHERE id = ?'),
+  clearDue: database.prepare('UPDATE inbox_event SET since = due_at, due_at = NULL, delayed_at = NULL WHERE id = ?'),
   nextDue: database.prepare('SELECT min(due_at) AS next FROM inbox_event WHERE due_at IS NOT NULL'),
   lastWaiting: database.prepare('SELECT max(id) AS last FROM inbox_event WHERE due_at IS NULL'),
   inherited: database.prepare('SELECT id FROM inbox_event WHERE id <= ? AND due_at IS NULL ORDER BY id LIMIT ?'),

@@ -58,7 +58,7 @@ export interface Commits {
   /** Stores an event, and returns its id once it is on disk. `undefined`: its key is known. */
   accept(written: Parameters<SqliteEvents['accept']>[0]): MaybePromise<number | undefined>
   /** Number of writes that wait for the next commit. */
-  readonly late: number
+  readonly deferred: number
   /** False if the inbox has lost its storage, which it reports. Cheap enough for every attempt. */
   isOwner(): boolean
 }

@@ -46,10 +46,10 @@ export const cleanUpMs = { usual: 500, busy: 20 }
 const rowsPerTurn = 2_000
 
 /** Delay before the next look at what is overdue, while there is no room for it (ms). */
-const fullMs = 1_000
+const fullRetryMs = 1_000
 
 /** Delay before the next try, while the tables can't be read at the start (ms). */
-const againMs = 1_000
+const startRetryMs = 1_000
 
 /** SQLite's tables, which one process at a time opens: a file, or the storage of a Durable Object. */
 export class SqliteStore implements EventStore {
@@ -127,7 +127,7 @@ export class SqliteStore implements EventStore {
         outage.failed(() =>
           this.options.host.logger.error({ err: error }, 'the inbox could not start, and tries again'),
         )
-        await sleep(againMs)
+        await sleep(startRetryMs)
       }
     }
   }
@@ -157,7 +157,7 @@ export class SqliteStore implements EventStore {
   }
 
   #isFull(): boolean {
-    const unfinished = this.#unfinished.number + this.#pending - this.options.commits.late
+    const unfinished = this.#unfinished.number + this.#pending - this.options.commits.deferred
     const { maxWaiting } = this.options.limits
     // At first nothing runs yet.
     return this.listener?.isFull(unfinished, maxWaiting) ?? unfinished >= maxWaiting
@@ -211,7 +211,7 @@ export class SqliteStore implements EventStore {
     // Deliveries have the other half of the room.
     const waiting = this.#unfinished.number - (this.listener?.load().running ?? 0)
     const room = Math.ceil(limits.maxWaiting / 2) - waiting
-    if (room <= 0) return fullMs
+    if (room <= 0) return fullRetryMs
     const limit = Math.min(eventsPerTurn, room)
     if (expectations.nextAt() <= Date.now()) {
       const stored = await commits.add(() => storage.events.acceptDue(limit))
@@ -264,9 +264,9 @@ export class SqliteStore implements EventStore {
       const { delayMs, completed } = end
       const isRetry = end.kind === 'retry'
       const earlier = end.job.number - 1
-      const rest = isRetry ? { failed: end.failed, attempts: earlier + end.counts } : { attempts: earlier }
+      const changed = isRetry ? { failed: end.failed, attempts: earlier + end.counts } : { attempts: earlier }
       await commits.add(() => {
-        events.delay(id, { delayMs, completed, ...rest, isHealthy: isRetry })
+        events.delay(id, { delayMs, completed, ...changed, isHealthy: isRetry })
         this.#claims.ended(id)
       })
     }
@@ -292,12 +292,12 @@ export class SqliteStore implements EventStore {
   async expire(): Promise<number> {
     const { commits, storage, limits, host } = this.options
     const hasMore = await storage.deadLetters.trim(this.tables, limits.maxDeadLetters, host.logger)
-    const { isSooner, goesOn } = await commits.add(() => ({
+    const { isSooner, hasMoreExpired } = await commits.add(() => ({
       isSooner: this.#cleanUp.correctDelays(),
-      goesOn: this.#cleanUp.step(),
+      hasMoreExpired: this.#cleanUp.step(),
     }))
     if (isSooner) this.listener?.heard('due')
-    return goesOn || hasMore ? cleanUpMs.busy : cleanUpMs.usual
+    return hasMoreExpired || hasMore ? cleanUpMs.busy : cleanUpMs.usual
   }
 
   #counts(jobs: OwnJobs | undefined): ReturnType<NonNullable<EventReading['counts']>> {

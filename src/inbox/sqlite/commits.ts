@@ -6,16 +6,16 @@ import type { Commits } from '../sqlite-tables/storage.ts'
 import type { OwnedFile } from './file.ts'
 
 /** The time limit of a write while another connection holds the file's lock, in ms. A sender waits 3 s for its answer. */
-const patienceMs = 1_800
+const lockTimeoutMs = 1_800
 
 /** The pause before the lock is tried again, in ms. */
-const delayMs = 3
+const lockRetryMs = 3
 
 /** Maximum time for which a write that can wait waits for the next commit, in ms. */
-const lateMs = 20
+const maxDeferralMs = 20
 
 /** Maximum number of writes that wait for the next commit. After a crash their events are handled again. */
-const maxLate = 64
+const maxDeferred = 64
 
 interface Write {
   /** `true` if it runs code of a handler. */
@@ -45,8 +45,8 @@ export class GroupCommit implements Commits {
   readonly #reports: CommitReports
   #writes: Write[] = []
   #isScheduled = false
-  #late = 0
-  #lateTimer: Timer | undefined
+  #deferred = 0
+  #deferredTimer: Timer | undefined
   #isClosing = false
   #rejection: WebhookError | undefined
 
@@ -56,8 +56,8 @@ export class GroupCommit implements Commits {
   }
 
   /** The number of writes that wait for the next commit. */
-  get late(): number {
-    return this.#late
+  get deferred(): number {
+    return this.#deferred
   }
 
   add<T>(write: () => T, { isHandlers = false, canWait = false } = {}): Promise<T> {
@@ -73,7 +73,7 @@ export class GroupCommit implements Commits {
         failed: reject,
         deadline: undefined,
       })
-      if (canWait) this.#scheduleLate()
+      if (canWait) this.#scheduleDeferred()
       else this.#schedule()
     })
   }
@@ -84,9 +84,9 @@ export class GroupCommit implements Commits {
     return written.id
   }
 
-  #scheduleLate(): void {
-    if (++this.#late === maxLate || this.#isClosing) return this.#schedule()
-    if (!this.#isScheduled) this.#lateTimer ??= setTimeout(() => this.#flush(), lateMs)
+  #scheduleDeferred(): void {
+    if (++this.#deferred === maxDeferred || this.#isClosing) return this.#schedule()
+    if (!this.#isScheduled) this.#deferredTimer ??= setTimeout(() => this.#flush(), maxDeferralMs)
   }
 
   #schedule(delayMs?: number): void {
@@ -103,9 +103,9 @@ export class GroupCommit implements Commits {
   #flush(): void {
     const writes = this.#writes
     this.#writes = []
-    this.#late = 0
-    clearTimeout(this.#lateTimer)
-    this.#lateTimer = undefined
+    this.#deferred = 0
+    clearTimeout(this.#deferredTimer)
+    this.#deferredTimer = undefined
     this.#commit(writes)
   }
 
@@ -131,32 +131,32 @@ export class GroupCommit implements Commits {
     const { isLost } = this.#file.owner
     if (isLost) this.#lose(error as WebhookError)
     else this.#reports.onFailed()
-    const ofHandlers = writes.filter(({ isHandlers }) => isHandlers)
-    if (!isLost && writes.length > 1 && ofHandlers.length > 0) return this.#commitApart(writes, ofHandlers)
+    const handlerWrites = writes.filter(({ isHandlers }) => isHandlers)
+    if (!isLost && writes.length > 1 && handlerWrites.length > 0) return this.#commitApart(writes, handlerWrites)
     for (const write of writes) write.failed(error)
   }
 
   /** Commits the writes of handlers one by one: what they wrote can make a commit fail, for example a foreign key. */
-  #commitApart(writes: readonly Write[], ofHandlers: readonly Write[]): void {
+  #commitApart(writes: readonly Write[], handlerWrites: readonly Write[]): void {
     this.#commit(writes.filter(({ isHandlers }) => !isHandlers))
-    for (const write of ofHandlers) this.#commit([write])
+    for (const write of handlerWrites) this.#commit([write])
   }
 
   /** Keeps the writes for the next try, except those that have waited long enough. */
   #wait(writes: readonly Write[], error: unknown): void {
     const now = performance.now()
-    const patient: Write[] = []
+    const remaining: Write[] = []
     for (const write of writes) {
-      write.deadline ??= now + patienceMs
-      if (write.deadline > now) patient.push(write)
-      else write.failed(isSnapshotLock(error) ? this.#leftOpen(error) : error)
+      write.deadline ??= now + lockTimeoutMs
+      if (write.deadline > now) remaining.push(write)
+      else write.failed(isSnapshotLock(error) ? this.#openQueryError(error) : error)
     }
-    this.#writes = [...this.#writes, ...patient]
-    if (patient.length > 0) this.#schedule(delayMs)
+    this.#writes = [...this.#writes, ...remaining]
+    if (remaining.length > 0) this.#schedule(lockRetryMs)
   }
 
   /** No lock of another process: a query of this connection still reads what the file was before another one wrote. */
-  #leftOpen(cause: unknown): WebhookError {
+  #openQueryError(cause: unknown): WebhookError {
     const fix = 'End its iterator, or read with all()'
     const message = `a query of this process was left open on the connection of ${this.#file.path}, so nothing can be written. ${fix}`
     return new WebhookError('unavailable', message, { cause })
@@ -190,7 +190,7 @@ export class GroupCommit implements Commits {
   async settle(): Promise<void> {
     this.#isClosing = true
     if (this.#writes.length > 0) this.#schedule()
-    while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
+    while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, lockRetryMs))
   }
 
   /** Commits the writes that have been added, and rejects later ones. */

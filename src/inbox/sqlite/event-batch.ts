@@ -81,7 +81,7 @@ export class SqliteEventBatch extends SqliteEvents {
       },
     )
     this.#insert(accepted, ({ id, event, receivedAt, trace }) => [id, event, receivedAt, trace])
-    for (const { changes } of accepted) if (changes !== undefined) this.expectations.take(changes)
+    for (const { changes } of accepted) if (changes !== undefined) this.expectations.apply(changes)
   }
 
   /** Finds the rows of events of which some were seen before: theirs are not behind the rows that there were before. */

@@ -28,14 +28,14 @@ export interface OwnedFile extends SqliteFile {
 
 /** Opens the file at a path to read it, while another process may handle its events. */
 export function openFile(path: string): SqliteFile {
-  return usable(path, () => {
+  return withFileError(path, () => {
     const database = openDatabase(path)
     const close = () => database.close()
     return closedOnError(close, () => {
       // In ms. It waits for a gap between the commits of a busy inbox.
       database.exec('PRAGMA busy_timeout = 10000')
       const path = pathOf(database)
-      adjust(database)
+      setPragmas(database)
       checkVersion(database)
       return { ...tablesOf(database, new SqliteEvents(database, hashKey)), path, close }
     })
@@ -44,7 +44,7 @@ export function openFile(path: string): SqliteFile {
 
 /** Opens the file at a path to handle its events, which one process at a time can do. */
 export function ownFile(path: string): OwnedFile {
-  return usable(path, () => {
+  return withFileError(path, () => {
     if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}`)
     const database = openDatabase(path)
     return own(database, () => database.close())
@@ -54,7 +54,7 @@ export function ownFile(path: string): OwnedFile {
 /** Uses the file of a connection that the user has opened. */
 export function ownDatabase(database: SqliteDatabase): OwnedFile {
   checkRows(database)
-  return usable(pathOf(database), () => own(database, () => {}))
+  return withFileError(pathOf(database), () => own(database, () => {}))
 }
 
 /** Refuses a connection that makes BigInts of numbers, or arrays of rows. */
@@ -70,7 +70,7 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
   const closeUnlocked = () => {
     // libsql keeps a closed connection, locks and all, until its statements are collected. The application may have closed
     // its connection already.
-    attempt(() => unlock(database))
+    ignoreErrors(() => unlock(database))
     closeDatabase()
   }
   return closedOnError(closeUnlocked, () => {
@@ -83,7 +83,7 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
     const owner = unlessLocked(() => {
       // Without the schema's name it would also change the lock's file.
       database.exec('PRAGMA main.journal_mode = WAL')
-      adjust(database)
+      setPragmas(database)
       return inTransaction(database, () => {
         makeTables(database)
         return new FileLease(database, path)
@@ -93,19 +93,19 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
     database.exec('PRAGMA busy_timeout = 0')
     const close = () => {
       // libsql leaves the log to the next process that opens the file. So does a process that only reads it.
-      attempt(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
+      ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
       closeUnlocked()
     }
     const tables = tablesOf(database, new SqliteEventBatch(database, hashKey))
     const rescueLog = () => {
       // Another process that has opened the file has made a new log.
-      if (!existsSync(`${path}-wal`)) attempt(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
+      if (!existsSync(`${path}-wal`)) ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
     }
     return { ...tables, path, owner, close, unlock: () => unlock(database), rescueLog }
   })
 }
 
-function adjust(database: SqliteDatabase): void {
+function setPragmas(database: SqliteDatabase): void {
   // A commit returns once it is on disk. macOS needs fullfsync for that, since its fsync stops at the drive's cache.
   database.exec('PRAGMA synchronous = FULL')
   database.exec('PRAGMA fullfsync = ON')
@@ -128,7 +128,7 @@ export function closedOnError<T>(close: () => void, open: () => T): T {
   }
 }
 
-function attempt(step: () => void): void {
+function ignoreErrors(step: () => void): void {
   try {
     step()
   } catch {
@@ -137,7 +137,7 @@ function attempt(step: () => void): void {
 }
 
 /** Runs `use`, and turns its error into one that says which file cannot be used. */
-export function usable<T>(path: string, use: () => T): T {
+export function withFileError<T>(path: string, use: () => T): T {
   try {
     return use()
   } catch (cause) {

@@ -6,7 +6,7 @@ import { inTransaction, isBusy, type SqliteDatabase } from '../sqlite-tables/dat
 import { OwnerRow } from '../sqlite-tables/owner-row.ts'
 
 /** The time for which a check is good, in ms. Every commit makes one, so an inbox at work rarely needs another. */
-const freshMs = 5
+const checkedForMs = 5
 
 /**
  * The hold of a process that recovers, in ms. A previous process that lost its lock alive stops meanwhile: it checks its
@@ -29,7 +29,7 @@ export function lock(database: SqliteDatabase, path: string): void {
       throw new Error('another process, or another thread of this one, has it open', { cause: error })
     }
     // SQLite has read the lock's file, so nothing holds it. What is in it does not matter, and may be damaged.
-    if (empty(`${path}-lock`)) return attachAgain(database, path)
+    if (tryTruncate(`${path}-lock`)) return attachAgain(database, path)
     throw cannotLock(path, error)
   }
 }
@@ -66,7 +66,7 @@ function attachAgain(database: SqliteDatabase, path: string): void {
 const cannotLock = (path: string, cause: unknown) =>
   new Error(`it, or the ${basename(path)}-lock beside it, cannot be locked: ${(cause as Error).message}`, { cause })
 
-function empty(path: string): boolean {
+function tryTruncate(path: string): boolean {
   try {
     truncateSync(path)
     return true
@@ -96,7 +96,7 @@ export class FileLease extends OwnerRow {
   /** The error of everything that is asked of an inbox that has lost its file. */
   lost: WebhookError
   /** Each file that SQLite has open, and the error once another one, or none, is in its place. */
-  readonly #places: readonly { readonly isInPlace: () => boolean; readonly moved: WebhookError }[]
+  readonly #files: readonly { readonly isSame: () => boolean; readonly moved: WebhookError }[]
   readonly #version: () => number
   #isLost = false
   #confirmedAt = 0
@@ -109,8 +109,8 @@ export class FileLease extends OwnerRow {
       new WebhookError('unavailable', `${what}: this process handles nothing more, and has to be restarted`)
     this.lost = lost(`another process has opened ${path}`)
     // Beside a new -shm another process would not see the locks of this one.
-    this.#places = [path, `${path}-wal`, `${path}-shm`].map((file) => ({
-      isInPlace: watchPlace(file),
+    this.#files = [path, `${path}-wal`, `${path}-shm`].map((file) => ({
+      isSame: watchInode(file),
       moved: lost(`${file} was deleted, moved or replaced while it was open`),
     }))
     this.#version = versionOf(database)
@@ -134,7 +134,7 @@ export class FileLease extends OwnerRow {
 
   /** SQLite continues to write to a deleted file. Nothing ever reads that. */
   #isGone(): boolean {
-    const gone = this.#places.find(({ isInPlace }) => !isInPlace())
+    const gone = this.#files.find(({ isSame }) => !isSame())
     if (gone !== undefined) this.lost = gone.moved
     return gone !== undefined
   }
@@ -142,7 +142,7 @@ export class FileLease extends OwnerRow {
   /** Returns `false` when another process has taken over the file, or it is gone. */
   confirm(): boolean {
     if (this.#isLost) return false
-    if (performance.now() - this.#confirmedAt < freshMs) return true
+    if (performance.now() - this.#confirmedAt < checkedForMs) return true
     const version = this.#version()
     if (version !== this.#confirmedVersion) this.#isLost = !this.sql.owns.get(this.token)
     this.#isLost ||= this.#isGone()
@@ -170,7 +170,7 @@ function isAlive(pid: number): boolean {
  * Remembers which file is at a path. The returned function returns `true` while that file is still there, and takes some
  * microseconds. It says so too while the path cannot be read, and if the file system gives files no number.
  */
-function watchPlace(path: string): () => boolean {
+function watchInode(path: string): () => boolean {
   const opened = fileAt(path)
   return () => {
     if (!opened?.ino) return true

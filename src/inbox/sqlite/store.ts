@@ -6,7 +6,7 @@ import { inTransaction } from '../sqlite-tables/database.ts'
 import type { InboxLimits } from '../sqlite-tables/storage.ts'
 import { SqliteStore } from '../sqlite-tables/store.ts'
 import { GroupCommit } from './commits.ts'
-import { closedOnError, type OwnedFile, usable } from './file.ts'
+import { closedOnError, type OwnedFile, withFileError } from './file.ts'
 import { rememberOpen } from './openers.ts'
 import { SqliteTransactions } from './transactions.ts'
 import { FileWatch } from './watch.ts'
@@ -23,7 +23,7 @@ export class FileStore extends SqliteStore {
   static open(host: InboxHost, file: OwnedFile, limits: InboxLimits): FileStore {
     return closedOnError(
       () => file.close(),
-      () => usable(file.path, () => new FileStore(host, file, limits)),
+      () => withFileError(file.path, () => new FileStore(host, file, limits)),
     )
   }
 

@@ -36,7 +36,7 @@ export interface SqliteTransactional<Database> {
 }
 
 /** The pause before a record is looked for again, in ms, when the file could not be read. */
-const delayMs = 1_000
+const rereadMs = 1_000
 
 /**
  * The transactions of handlers. Each is a savepoint in a group commit, so that an error undoes its own writes and no
@@ -81,7 +81,7 @@ export class SqliteTransactions {
       try {
         return this.#runs.isRecorded(attempt.job.id as number, handler)
       } catch {
-        await new Promise((resolve) => setTimeout(resolve, delayMs))
+        await new Promise((resolve) => setTimeout(resolve, rereadMs))
       }
     }
     return false

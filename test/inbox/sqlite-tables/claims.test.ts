@@ -42,7 +42,7 @@ async function claiming(stored: readonly Stored[] = [], { isRecovering = false, 
   }
   const claims = new SqliteClaims({
     tables,
-    commits: { add, accept: () => undefined, late: 0, isOwner: () => true },
+    commits: { add, accept: () => undefined, deferred: 0, isOwner: () => true },
     owner: {
       isRecovering,
       holdMs,
