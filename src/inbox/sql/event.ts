@@ -1,22 +1,23 @@
 import type { EarlierAttempts } from '../engine/job.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 
-/** The id of an event's row, a number or its decimal text. */
+/** Row id of an event, as a number or its decimal text. */
 export type EventId = string | number
 
-/** An event that this process holds. */
+/** An event held by this process. */
 export interface HeldEvent {
   readonly id: EventId
-  /** The fence: the number of its releases when it was claimed. Once another process could have it, the row has a higher one. */
+  /**
+   * Fence: the row's release count when it was claimed. Higher in the row once another process could have the event.
+   */
   readonly releases: number
 }
 
-/** A claimed event. */
 export interface ClaimedEvent extends HeldEvent, EarlierAttempts {
   readonly accepted: AcceptedEvent
   readonly crashes: number
-  /** Names of the handlers it owes. Absent in a database of one process, and if it had none when it was parsed again. */
+  /** Owed handlers. Absent in a database of one process, and for an event parsed again without any. */
   readonly owed?: readonly string[] | undefined
-  /** Its memory (bytes, about). */
+  /** Memory (bytes, about). */
   readonly size: number
 }

@@ -32,17 +32,17 @@ import { Upkeep } from './upkeep.ts'
 import { SqlWorker } from './worker.ts'
 
 export interface SqlInboxOptions {
-  /** False for a process that only accepts events, which others handle. */
+  /** False for a process that only accepts events. */
   readonly handles: boolean
   readonly concurrency: number
   /**
-   * False where nothing runs between requests: the store does the upkeep, and no activity is recorded.
+   * False where nothing runs between requests: the store then does the upkeep, and no activity is recorded.
    * @defaultValue true
    */
   readonly isAlwaysOn?: boolean
 }
 
-/** Longest wait for the last writes and the connections, when the inbox closes (ms). */
+/** Longest wait on close for the last writes, and for the connections (ms). */
 const disconnectMs = 1_000
 
 /** The inbox over a database: accepts events into its store, and handles them with a worker. */
@@ -112,7 +112,7 @@ export class SqlInbox implements Inbox {
       this.pauses.take(await pauseTable(tables).list())
       await this.#worker.start({ heard: (signal) => this.#heard(signal), lost: (error) => this.#lost(error) }, tables)
     }
-    // It may have closed meanwhile.
+    // May have closed meanwhile.
     if (this.#closing.hasStarted) return
     this.#upkeep?.start()
     this.#activity?.start()
@@ -137,7 +137,7 @@ export class SqlInbox implements Inbox {
     const stored = (isNew: boolean): Acceptance => {
       if (!isNew) return 'duplicate'
       for (const { dueAt } of changes?.begins ?? []) this.#upkeep?.expect(dueAt)
-      // The event is safe. A server that waits, such as that of Next.js, does not cut its handlers off.
+      // The event is stored. A server that waits, such as Next.js's, won't cut the handlers off.
       const { key } = accepted.event
       if (this.#worker?.jobs.get(key) !== undefined) options.waitUntil?.(this.#worker.handled(key))
       return 'accepted'
@@ -172,7 +172,7 @@ export class SqlInbox implements Inbox {
       this.#worker?.wake(signal as Exclude<Signal, `stop ${string}` | 'pause' | 'replay'>)
   }
 
-  /** Stops at once: another process has the storage now. */
+  /** Stops at once: another process has the storage. */
   #lost(error: Error): void {
     this.#worker?.abandon(error.message)
     this.#activity?.stop()
@@ -191,7 +191,7 @@ export class SqlInbox implements Inbox {
     const last = forLastSteps(left)
     const running = (await this.#worker?.release(last)) ?? []
     const held = [...waiting, ...running]
-    // An event that is stored from now on would not be reported.
+    // An event stored after this would be missing from the report.
     await within(last(disconnectMs), this.#store.accepted(), () => {})
     const isShared = this.#store.shared !== undefined
     const unfinished = isShared ? running : [...held, ...(await this.#left(held))]
@@ -201,9 +201,9 @@ export class SqlInbox implements Inbox {
     return { unfinished }
   }
 
-  /** The events that wait in the storage only. */
+  /** Lists the events that only the storage has. */
   async #left(held: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
-    // Another process, or another inbox of this one, goes on with the events of a storage that is lost.
+    // If the storage is lost, whoever took it handles its events.
     if (!this.#store.holds) return []
     const known = new Set(held.map(({ event }) => event.key))
     try {
@@ -215,7 +215,7 @@ export class SqlInbox implements Inbox {
   }
 }
 
-/** Adds the handlers that each overdue event would owe. */
+/** Adds the handlers each overdue event would owe. */
 export const withOwed = (changes: ExpectationChanges, handlersOf: InboxHost['handlersOf']): OwedExpectationChanges => ({
   ...changes,
   begins: changes.begins.map((begin) => ({ ...begin, owed: handlersOf(begin.overdue.event) })),

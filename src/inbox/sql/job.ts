@@ -4,13 +4,13 @@ import type { OwingEvent } from '../engine/owed-handlers.ts'
 import type { Attempt, TransactionScope } from '../inbox.ts'
 import type { ClaimedEvent, EventId, HeldEvent } from './event.ts'
 
-/** What the attempts at an event need of its store. */
+/** What an attempt needs of its store. */
 export interface JobStore {
-  /** False once this process must start nothing: its lease is over. Cheap enough for every attempt. */
+  /** False once the lease is over: nothing may start. Called for every attempt, so keep it cheap. */
   readonly holds: boolean
   /**
-   * Runs a handler's function in a transaction, and commits it with the record that the handler has completed. Once
-   * `scope.signal` is aborted it must roll back and reject with the signal's reason, even if the function never settles.
+   * Runs a handler's function in a transaction that also records the handler as completed. Once `scope.signal` aborts,
+   * it must roll back and reject with the signal's reason, even if the function never settles.
    */
   transact<Result>(
     attempt: JobAttempt<SqlJob>,
@@ -19,7 +19,6 @@ export interface JobStore {
   ): Promise<Result>
 }
 
-/** An event that this process holds. */
 export class SqlJob extends Job implements HeldEvent, OwingEvent {
   readonly id: EventId
   override readonly releases: number

@@ -2,17 +2,17 @@ import { Jobs } from '../engine/jobs.ts'
 import type { EventId, HeldEvent } from './event.ts'
 import type { SqlJob } from './job.ts'
 
-/** Maximum number of attempts that a process publishes, the longest ones. */
+/** Maximum number of attempts a process publishes, longest first. */
 const maxPublished = 100
 
-/** The events this process holds, and what it tells others about them. */
+/** The jobs of this process. */
 export class SqlJobs extends Jobs<SqlJob> {
   /** Running attempts by event id. */
   started(): ReadonlyMap<EventId, SqlJob['running']> {
     return new Map(this.#running().map((job) => [job.id, job.running]))
   }
 
-  /** Starts (ms since the epoch) of the attempts that have been running for longer than `ms`, if there are any. */
+  /** Start times (ms since the epoch) of attempts running for more than `ms`. `undefined` if there are none. */
   longRunning(ms: number): Readonly<Record<string, number>> | undefined {
     const before = Date.now() - ms
     const long = this.#running().filter(({ since }) => since <= before)
@@ -33,7 +33,6 @@ export class SqlJobs extends Jobs<SqlJob> {
     return Array.from(this, ({ id, releases }) => ({ id, releases }))
   }
 
-  /** Number of events by media item. */
   ofEachMedia(): Map<string, number> {
     const counts = new Map<string, number>()
     for (const { lane } of this) counts.set(lane, (counts.get(lane) ?? 0) + 1)

@@ -2,10 +2,10 @@ import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
 import { maxWaitMs, type Timer, unref } from '../../internal/timers.ts'
 
-/** Transient failures in a row after which one is logged. */
+/** Transient failures in a row before one is logged. */
 const failuresBeforeLog = 3
 
-/** Logs failures of background work. A transient one is the business of whoever waits for a delivery. */
+/** Logs failures of background work. Skips single transient ones: those show at the deliveries. */
 export class FailureLog {
   readonly #logger: Logger
   readonly #isTransient: (error: unknown) => boolean
@@ -18,7 +18,7 @@ export class FailureLog {
   }
 
   failed(error: unknown): void {
-    // A statement that always takes too long looks transient too.
+    // A statement that always times out looks transient too.
     if (this.#isTransient(error) && ++this.#failures < failuresBeforeLog) return
     this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not do its background work'))
   }
@@ -30,15 +30,15 @@ export class FailureLog {
 }
 
 /**
- * Runs a task, and again after the delay it asks for. After a failure it runs again later. A task that would find nothing new
- * twice in a row is skipped, until `soon` or `now` asks for it.
+ * Runs a task again and again, each time after the delay the last run asked for. A task that may be skipped twice in a
+ * row is, until `soon` or `now`.
  */
 export class PeriodicTask {
   readonly #task: () => Promise<number>
   readonly #afterFailureMs: number
   readonly #log: FailureLog
   readonly #canSkip: () => boolean
-  /** True if the last run was needless, and none was asked for since. */
+  /** True if the last run was skippable and nothing has asked for another since. */
   #isIdle = false
   /** Delay the last run asked for (ms). */
   #delayMs = 0
@@ -47,13 +47,13 @@ export class PeriodicTask {
   #isRunning = false
   /** Start of the next run (`performance.now()`, ms). */
   #dueAt = Number.NEGATIVE_INFINITY
-  /** Longest delay after the run in progress (ms), as `soon` has asked for. */
+  /** Longest delay after the current run, from `soon` (ms). */
   #soonMs = Number.POSITIVE_INFINITY
   #isStopped = false
 
   /**
    * @param task resolves with the delay before its next run (ms)
-   * @param canSkip true if a run would find what the last one found
+   * @param canSkip true if a run would find nothing new
    */
   constructor(task: () => Promise<number>, afterFailureMs: number, log: FailureLog, canSkip = () => false) {
     this.#task = task
@@ -79,7 +79,7 @@ export class PeriodicTask {
     unref(this.#timer)
   }
 
-  /** Brings the next run forward, if it is due later than in `ms`. */
+  /** Moves the next run forward to `ms` from now, if it is later. */
   soon(ms: number): void {
     this.#isIdle = false
     if (this.#isRunning) this.#soonMs = Math.min(this.#soonMs, ms)
@@ -88,7 +88,7 @@ export class PeriodicTask {
     this.start(ms)
   }
 
-  /** Runs the task now, or as soon as the run in progress has ended. */
+  /** Runs the task now, or right after the current run. */
   now(): void {
     void Promise.resolve(this.#running).then(() => {
       this.#isIdle = false

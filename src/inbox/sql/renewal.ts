@@ -6,20 +6,20 @@ export interface RenewalOptions {
   readonly lease: SharedLease
   readonly isTransient: (error: unknown) => boolean
   readonly logger: Logger
-  /** Called when the lease was begun or renewed. */
+  /** Called after each renewal, and when the lease begins. */
   readonly renewed: () => void
-  /** Called when the lease is over. */
+  /** Called when the lease had expired. */
   readonly lost: () => Promise<void>
-  /** Called when events of other processes were taken over. */
+  /** Called after a takeover of other processes' events. */
   readonly tookOver: () => void
 }
 
-/** Renews the lease of this process, and takes over the events of processes whose lease is over. */
+/** Renews the lease of this process, and takes over from processes whose lease expired. */
 export class Renewal {
   readonly #options: RenewalOptions
   readonly #task: PeriodicTask
   #renewedAt = performance.now()
-  /** True if the last renewal was late, and gave the other processes time to renew theirs. */
+  /** True if the last renewal was late and let the other processes renew first. */
   #gaveGrace = false
   #takingOver: Promise<void> | undefined
 
@@ -30,7 +30,7 @@ export class Renewal {
     this.#task = new PeriodicTask(() => this.#renew(), Math.min(lease.leaseMs / 3, 1_000), log)
   }
 
-  /** The lease has begun. */
+  /** Call once the lease has begun. */
   start(): void {
     this.#renewedAt = performance.now()
     this.#options.renewed()
@@ -45,15 +45,15 @@ export class Renewal {
     const { isLost, hasDead } = await lease.renew()
     if (isLost) await lost()
     renewed()
-    // After an outage of the database the other processes are late too. They get until the next renewal; if every renewal is
-    // late, the database is only slow.
+    // After a database outage every process is late. Give the others until the next renewal. Once only: if every
+    // renewal is late, the database is just slow.
     const isLate = performance.now() - this.#renewedAt > leaseMs / 2
     const givesGrace = isLate && !this.#gaveGrace
     this.#gaveGrace = givesGrace
     this.#renewedAt = performance.now()
-    // Not awaited: a takeover reads many events, and this process must renew its own lease meanwhile.
+    // Not awaited: a takeover reads many events, and our own lease needs renewing meanwhile.
     if (hasDead && !givesGrace) this.#takingOver ??= this.#takeOver()
-    // The lease counts from the sending of its renewal, however slow the database is.
+    // The lease runs from when the renewal was sent, however slow the database is.
     return Math.max(0, leaseMs / 3 - (performance.now() - sentAt))
   }
 

@@ -9,18 +9,17 @@ import { writeLetter } from './dead-letter-row.ts'
 import type { SqlJob } from './job.ts'
 import type { EventStore, Settled } from './store.ts'
 
-/** Delays before a failed write is tried again (ms): the first, and the longest for one that is refused. */
+/** Delay before a failed write is retried: the first, and the maximum if the database refuses the write (ms). */
 const firstDelayMs = 100
 const maxDelayMs = 10_000
 
-/** Records the ends of attempts, and tries until they are recorded: a lost end repeats the event's handlers. */
+/** Records the ends of attempts, retrying until it succeeds: a lost end repeats the event's handlers. */
 export class SqlSettling implements Settling<SqlJob> {
   readonly retries = 'anywhere'
   readonly #store: EventStore
   readonly #host: InboxHost
   readonly #owed: OwedHandlers | undefined
   readonly #outage = new OutageLog()
-  /** Number of unrecorded ends. */
   #unrecorded = 0
   #onSettled: (() => void) | undefined
 
@@ -54,7 +53,7 @@ export class SqlSettling implements Settling<SqlJob> {
     void this.#record({ kind: 'retry', job, delayMs, completed, failed, counts: Number(counts !== false) }, recorded)
   }
 
-  /** Names of the owed handlers that only other processes have. None while this one still has handlers to run, once resumed. */
+  /** Names of owed handlers only other processes have. Empty while this process has handlers left to run. */
   #awaited(attempt: JobAttempt<SqlJob>, completed: readonly string[]): readonly string[] {
     const { job, missing } = attempt
     const isLeft = (name: string) => !hasEnded({ completed, failures: attempt.failures }, name)
@@ -81,12 +80,12 @@ export class SqlSettling implements Settling<SqlJob> {
       try {
         const isOurs = await this.#store.settle(end)
         this.#outage.worked()
-        // After a lost answer it may be this process's own record.
+        // After a lost answer, the record may be our own.
         if (!isOurs && failures === 0 && !job.hasEnded)
           this.#host.logger.warn({ key: job.key }, 'the lease of an event was lost before its result was recorded')
         break
       } catch (error) {
-        // It was given up, or released when the inbox closed.
+        // Given up, or released on close.
         if (job.hasEnded) break
         const isTransient = this.#store.isTransient(error)
         if (!isTransient) this.#logRefused(job, error)
@@ -104,7 +103,7 @@ export class SqlSettling implements Settling<SqlJob> {
     )
   }
 
-  /** Resolves once every end is recorded, or given up because its job has ended. */
+  /** Resolves once no end is left to record. */
   async settled(): Promise<void> {
     if (this.#unrecorded > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve))
   }

@@ -8,34 +8,32 @@ import type { JobStore, SqlJob } from './job.ts'
 import type { Reason, Signal } from './signal.ts'
 import type { SqlTables } from './tables.ts'
 
-// The port of the SQL inbox. A database is one `EventStore`: the hot steps, written and tuned for it. Every other operation is
-// one text of SQL above the port, over `tables`.
+// The port of the SQL inbox. Each database is one `EventStore`: the hot steps, written and tuned for it. Every other
+// operation is SQL above the port, over `tables`.
 //
-// An event's row is in one of these states. Ids rise in order of acceptance.
+// Life of an event's row. Ids are in order of acceptance.
 //
-//   waiting   No due time. -> claim -> held by a process.
-//   held      One process has it: it waits in that process's lanes, or runs. Settling ends that, and so does the process.
-//   retrying  Has a due time: a failed attempt, a release or a replay. -> waiting once due.
-//   ended     No row in `event`: it is in `handled` or `dead_letter`. A replay makes it retrying or waiting again.
+//   waiting   No due time. Claiming makes it held.
+//   held      One process has it, queued in a lane or running. Settling ends this, and so does the end of the process.
+//   retrying  Has a due time, after a failed attempt, a release or a replay. Waiting again once due.
+//   ended     Gone from `event`: now in `handled` or `dead_letter`. A replay makes it retrying or waiting again.
 //
-// Crashes. One event in memory can end the process, and nothing tells which one it was. So:
+// Crashes. One event can take its process down, and nothing tells which one. So:
 //
-//   - When a process ends without `end`, the next takeover adds 1 to `crashes` of the events it may have been running.
-//   - An event with crashes is a suspect. Claims hand out one suspect at a time, the one with the fewest crashes first, and no
-//     event from behind it in its media item. So no other suspect is running when a process crashes again, unless one that has
-//     waited for the limit of its handler goes on beside it.
-//   - An attempt that ends, whatever its result, makes the event healthy: crashes = 0.
+//   - When a process ends without calling `end`, the next takeover adds 1 to `crashes` of each event that may have been running.
+//   - An event with crashes is a suspect. Claims hand out one suspect at a time, fewest crashes first, and nothing behind it in its
+//     media item. At the next crash no other suspect is running, except one resumed after waiting for its handler's limit.
+//   - An attempt that ends, whatever the result, clears the suspicion: crashes = 0.
 //   - At 10 crashes the event becomes a dead letter instead of another attempt.
 
-/** What an event changes of expectations, with the handlers that each overdue event would owe. */
+/** Expectation changes of an event, with the handlers each overdue event would owe. */
 export interface OwedExpectationChanges extends ExpectationChanges {
   readonly begins: readonly (Expectation & { readonly owed: readonly string[] })[]
 }
 
-/** An event to store. */
 export interface NewEvent {
   readonly accepted: AcceptedEvent
-  /** Names of the handlers it owes. */
+  /** Owed handlers. */
   readonly owed: readonly string[]
   readonly changes: OwedExpectationChanges | undefined
 }
@@ -44,31 +42,30 @@ export interface NewEvent {
 export interface Want {
   /** Maximum number of events. A claim may add as many due retries. */
   readonly limit: number
-  /** True to claim a suspect too. */
+  /** True if the claim may include a suspect. */
   readonly withSuspect: boolean
-  /** The events this process holds. */
   readonly held: readonly HeldEvent[]
-  /** Memory of those (bytes, about). */
+  /** Memory of `held` (bytes, about). */
   readonly heldBytes: number
-  /** Media items of which this process wants no more events for now. */
+  /** Media items to skip. */
   readonly crowded: readonly string[]
 }
 
 export interface Claimed {
   /** In order of acceptance within each media item. */
   readonly events: readonly ClaimedEvent[]
-  /** True if there may be more right now. */
+  /** True if another claim may find more right away. */
   readonly hasMore: boolean
-  /** Time until the next claim can find something without a signal (ms): a retry is due. Infinity if nothing is. */
+  /** Time until a claim can find something without a signal: the next retry (ms). Infinity if there is none. */
   readonly nextInMs: number
 }
 
-/** The end of an attempt, or a step of it, to be recorded. Repeatable: its answer can be lost. */
+/** The end of an attempt, or progress in it. Recording one is repeatable, because the answer can be lost. */
 export type Settled = { readonly job: SqlJob } & (
   | { readonly kind: 'progress'; readonly completed: readonly string[] }
   | {
       readonly kind: 'handled'
-      /** Names of the handlers that this process has for it. */
+      /** Names of this process's handlers for the event. */
       readonly handlers: readonly string[]
     }
   | {
@@ -84,124 +81,128 @@ export type Settled = { readonly job: SqlJob } & (
       readonly kind: 'release'
       readonly delayMs: number
       readonly completed: readonly string[]
-      /** Names of the handlers that only other processes have, if it waits for those alone. */
+      /** Names of handlers only other processes have, if the event waits for those alone. */
       readonly awaits: readonly string[]
     }
   | {
       readonly kind: 'dead'
       readonly completed: readonly string[]
-      /** JSON of the dead letter, without its completed handlers (dead-letter-row.ts). */
+      /** JSON of the dead letter without its completed handlers (dead-letter-row.ts). */
       readonly letter: string
     }
 )
 
-/** What a store tells its inbox. */
 export interface StoreListener {
-  /** Another process, or the store itself, has news. */
+  /** A signal from another process or the store itself. */
   heard(signal: Signal): void
-  /** This process has stored events that it was not handed over. */
+  /** This process stored events, and a claim must pick them up. */
   stored(): void
-  /** An event that this process has just stored, if the store knows that nothing comes before it. It counts as claimed. */
+  /** This process stored an event that nothing precedes. It counts as claimed. */
   handOver(event: ClaimedEvent): void
-  /** The lease has run out by the clock of this process. It can come back. */
+  /** The lease expired by this process's clock. It may come back. */
   cutOff(): void
-  /** Another process has taken the storage over for good, which the store has logged. */
+  /** Another process took the storage for good. Already logged by the store. */
   lost(error: Error): void
-  /** Starts (ms since the epoch) of the attempts that have been running for long, by event id. */
+  /** Start times (ms since the epoch) of long-running attempts, by event id. */
   longRunning(): Readonly<Record<string, number>> | undefined
-  /** True if there is no room for another event beside so many unfinished ones: `maxWaiting` wait, or memory is full. */
+  /** True if there is no room for another event: `maxWaiting` already wait, or memory is full. */
   isFull(unfinished: number, maxWaiting: number): boolean
-  /** What this process is doing: the number of running events, the memory of all it holds (bytes, about). */
+  /** This process's load: running events, and memory of all held ones (bytes, about). */
   load(): { readonly running: number; readonly bytes: number; readonly isPaused: boolean }
 }
 
 /** The part of a store that several processes share. */
 export interface SharedLease {
-  /** Time for which a silent process keeps its events (ms). */
+  /** Time a silent process keeps its events (ms). */
   readonly leaseMs: number
-  /** Time for which event keys are remembered (ms). */
+  /** Time event keys are remembered (ms). */
   readonly ttlMs: number
-  /** True if this process has handlers that others don't know of. */
+  /** True if this process has unpublished handlers. */
   readonly hasNewHandlers: boolean
   publish(): Promise<void>
-  /** Renews the lease. `isLost`: it was over, and its events are gone. `hasDead`: another one is over. */
+  /**
+   * Renews the lease. `isLost`: it had expired, and its events are gone. `hasDead`: another process's lease has
+   * expired.
+   */
   renew(): Promise<{ readonly isLost: boolean; readonly hasDead: boolean }>
-  /** Frees the events of processes whose lease is over, and counts the crash. */
+  /** Frees the events of expired leases, and counts the crash. */
   takeOver(): Promise<void>
   handlers(): Promise<PublishedHandlers>
 }
 
-/** The steps of an inbox that each database has its own statements for. */
+/** The hot steps of an inbox, in each database's own statements. */
 export interface EventStore extends JobStore {
   readonly tables: SqlTables
-  /** How operators read the events. */
   readonly reading: EventReading
-  /** The tables over the connections for deliveries, if those have their own. */
+  /** The tables on the connections for deliveries, if those are separate. */
   readonly accepting?: SqlTables
-  /** What a replay does to the events. */
   readonly replays: Replays
-  /** Replaces an unreadable delivery by its event. */
+  /** Replaces an unreadable delivery with its event. */
   readonly replace: Parsing['replace']
 
-  /** Events that this process wants to hold at least, running ones included, so that a claim is worth its statement. */
+  /** Events to hold at least, running ones included, so that a claim is worth its statement. */
   readonly claimSize: number
   /** Maximum number of held events that wait. */
   readonly readAhead: number
-  /** Maximum number of held events that wait for the limit of a handler. Absent: half of `readAhead`, up to 1,000. */
+  /**
+   * Maximum number of parked events, which wait for their handler's limit. Absent: half of `readAhead`, up to 1,000.
+   */
   readonly maxParked?: number
-  /** Memory of held events beyond which no more are claimed (bytes, about). Absent if `readAhead` is limit enough. */
+  /** Memory of held events past which claims stop (bytes, about). Absent if `readAhead` is limit enough. */
   readonly maxBytes?: number
   /** Maximum number of events with an unrecorded end. A crash repeats their handlers. */
   readonly maxUnrecorded: number
   /** True while signals of other processes arrive. */
   readonly isNotified: boolean
-  /** True if nothing waits or is held anywhere, and a signal will tell of the next event. */
+  /** True if nothing waits or is held anywhere, and a signal will announce the next event. */
   readonly isQuiet: boolean
-  /** Maximum time between two claims (ms), while signals may be missed. */
+  /** Maximum time between two claims, in case a signal was missed (ms). */
   readonly pollMs: number
 
   /**
-   * Makes or checks the tables, and calls `opened` before the first accept. A store that can fail at first tries again.
-   * @param opened takes the tables: until it has resolved, the store's own answer `unavailable`
+   * Creates or checks the tables, and calls `opened` before the first accept. Retries if the database isn't there yet.
+   * @param opened receives the tables. Until it resolves, the store's own steps answer `unavailable`
    */
   open(opened: (tables: SqlTables) => Promise<void>): void
-  /**
-   * Resolves once the store is open.
-   * @throws WebhookError `unavailable` when the first try has failed
-   */
+  /** @throws WebhookError `unavailable` if the first try to open failed */
   ready(): Promise<void>
 
-  /** Stores an event with its key and its changes of expectations, in one commit. False: the key is known. */
+  /** Stores an event with its key and expectation changes in one commit. False: the key is known. */
   accept(event: NewEvent): MaybePromise<boolean>
   /** Resolves once every accept has ended. */
   accepted(): Promise<void>
-  /** Turns overdue expectations into events. Resolves with the time until the next call (ms), Infinity if none is open. */
+  /**
+   * Turns overdue expectations into events. Resolves with the time until the next call (ms), Infinity if none is open.
+   */
   acceptDue(): Promise<number>
   /**
-   * Claims the oldest due events, none whose media item another process holds. In a strict order a shared store leaves out what is
-   * behind an event with a due time; where one process handles, the worker holds that back. `ask` is called when the
-   * claim is sent. `undefined`: claims were given up, or the lease ended, while it was on its way. It claims nothing then.
+   * Claims the oldest due events, except of media items another process holds. In strict order a shared store skips
+   * events behind a retry; without sharing, the worker blocks those lanes. `ask` is called when the claim is sent.
+   * Returns `undefined`, and claims nothing, if `keepOnly` or the end of the lease overtook the claim.
    */
   claim(ask: () => Want): Promise<Claimed | undefined>
-  /** Makes the next claim look there as well. */
+  /** Makes the next claim look there too. */
   look(reason: Reason): void
-  /** Gives up every claim but these: answers were lost, and claims under way claim nothing any more. */
+  /** Releases every claim but these, after lost answers. Claims in flight come back empty. */
   keepOnly(held: readonly HeldEvent[]): Promise<void>
-  /** Records an end. False: another process has the event, or the end is recorded already. */
+  /** Records an end. False: another process has the event, or the end is already recorded. */
   settle(end: Settled): Promise<boolean>
-  /** Begins to hold events. A second call begins a new lease. */
+  /** Starts holding events. A second call starts a new lease. */
   begin(listener: StoreListener): Promise<void>
-  /** Absent in a database that one process at a time opens. */
+  /** Absent in a database that only one process opens. */
   readonly shared?: SharedLease
-  /** Stops signals and ends the lease, so that the next process has the events at once. */
+  /** Stops signals and ends the lease, so the next process gets the events at once. */
   end(): Promise<void>
 
-  /** Forgets some expired keys, records and ends of expectations. Resolves with the delay before the next call (ms). */
+  /**
+   * Deletes a batch of expired keys, records and ends of expectations. Resolves with the delay before the next call
+   * (ms).
+   */
   expire(): Promise<number>
-  /** True if the last call has left nothing, a short time ago: another one isn't worth a statement in an idle database. */
+  /** True if the last call, a short time ago, left nothing: in an idle database the next isn't worth a statement. */
   readonly hasExpired: boolean
 
-  /** True if an error means that the same step may work soon. */
+  /** True if the same step may soon succeed. */
   readonly isTransient: (error: unknown) => boolean
   close(): MaybePromise<void>
 }

@@ -6,11 +6,11 @@ import type { Signal } from './signal.ts'
 import type { EventStore } from './store.ts'
 import type { SqlWorker } from './worker.ts'
 
-/** Longest delay between two reads of the pauses and of the deadlines (ms), while signals arrive and otherwise. */
+/** Longest delay between two reads of the pauses, and of the deadlines: while signals arrive, and without them (ms). */
 const pausesMs = { notified: 60_000, polling: 1_500 }
 const deadlinesMs = { notified: 60_000, polling: 1_000 }
 
-/** Delay after a failure, and before what a signal has hinted at is looked for (ms). */
+/** Delay after a failure, and before acting on a signal (ms). */
 const retryMs = 1_000
 
 /** Delay before the first clean-up (ms). */
@@ -25,7 +25,7 @@ export interface UpkeepOptions {
   readonly logger: Logger
 }
 
-/** What an inbox does beside its deliveries: expires keys, replays marked deliveries, obeys pauses, hands over what is overdue. */
+/** Background work of an inbox: expires keys, replays marked deliveries, reads pauses, reports overdue expectations. */
 export class Upkeep {
   readonly #expiry: PeriodicTask
   readonly #deadlines: PeriodicTask | undefined
@@ -34,12 +34,12 @@ export class Upkeep {
 
   constructor({ store, worker, deadLetters, pauses, logger }: UpkeepOptions) {
     const log = () => new FailureLog(logger, (error) => store.isTransient(error))
-    // Nothing waits, nothing is expected, and a signal will tell of what comes next.
+    // Nothing waits or is expected, and a signal will announce what comes next.
     const isQuiet = () => worker?.isQuiet === true && this.#isEmpty
     let isFirst = true
     const expire = async () => {
       await deadLetters.replayMarked()
-      // A start has better things to do than to clean up.
+      // Start-up goes first.
       const delayMs = isFirst ? firstExpiryMs : await store.expire()
       isFirst = false
       const hearsMarks = store.isNotified || worker === undefined
@@ -65,7 +65,7 @@ export class Upkeep {
     this.#pauses?.start(pausesMs.polling)
   }
 
-  /** An expectation was stored. */
+  /** Call when an expectation was stored. */
   expect(dueAt: Date): void {
     this.#deadlines?.soon(Math.min(Math.max(0, dueAt.getTime() - Date.now()), retryMs))
   }

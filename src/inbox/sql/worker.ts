@@ -25,26 +25,26 @@ export interface SqlWorkerOptions {
   readonly concurrency: number
 }
 
-/** Number of events of one media item at which no more of them are claimed. */
+/** Held events per media item past which claims skip it. */
 const maxPerMedia = 16
 
-/** Retrying events that are read in one turn of the event loop, at the start. */
+/** Retrying events read per event-loop turn at start-up. */
 const retryingPerTurn = 200
 
-/** Maximum number of held events that wait for the limit of a handler, unless the store says less. */
+/** Default limit on parked events, which wait for the concurrency limit of their handler. */
 const parkedLimit = 1_000
 
 /** Delay after a failed claim (ms). */
 const claimRetryMs = 100
 
-/** Failures in a row after which one is logged, and the time until the next log line (ms). */
+/** Transient failures in a row before one is logged, and the minimum time between two logs (ms). */
 const failuresBeforeLog = 3
 const logIntervalMs = 60_000
 
-/** Longest wait for the database after the handlers have ended, when the inbox closes (ms). */
+/** Longest wait for the database on close, after the handlers have ended (ms). */
 const releaseMs = 1_000
 
-/** Handles events in this process: claims those that are due, runs each media item's in order, and records the results. */
+/** Handles events in this process: claims due ones, runs each media item's in order, records the results. */
 export class SqlWorker {
   readonly jobs = new SqlJobs()
   readonly #store: EventStore
@@ -55,25 +55,25 @@ export class SqlWorker {
   readonly #engine: PausableEngine<SqlJob>
   readonly #renewal: Renewal | undefined
   #listener: StoreListener | undefined
-  /** Callers that wait for the end of an event, retries included, by key. */
+  /** Resolvers of {@link handled}, by event key. */
   readonly #waits = new Map<string, () => void>()
   #claiming: Promise<void> | undefined
-  /** Handed over while a claim is in flight: its events may precede them in their lanes. */
+  /** Events handed over while a claim is in flight. They queue: the claim may bring earlier events of their lanes. */
   #queuedBehindClaim: SqlJob[] | undefined
   #isAwake = false
-  /** False once a claim has found all the events that this process could take. */
+  /** False once a claim has returned all that this process could take. */
   #mayHaveMore = true
-  /** The media items that the last claim left out: this process has enough of their events, or a straggler holds them up. */
+  /** Media items the last claim skipped: this process holds enough of their events, or a straggler blocks them. */
   #crowded: readonly string[] = []
-  /** Strict order: media items whose head is retrying. True once the retry is recorded. */
+  /** Strict order: media items with a retry at their head. True once the retry is recorded. */
   readonly #heldBack = new Map<string, boolean>()
-  /** True if the answer to a claim was lost: this process may hold events that it does not know. */
+  /** True after a lost answer: the database may count events as ours that we don't know. */
   #mayHoldUnknown = false
   readonly #outage = new OutageLog()
   #failures = 0
   #loggedAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
-  /** Events that waited when this process stopped. */
+  /** Events that were waiting when this process stopped. */
   readonly #released: UnfinishedEvent[] = []
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
@@ -105,7 +105,7 @@ export class SqlWorker {
       isTransient: (error) => this.#store.isTransient(error),
       logger: this.#logger,
       renewed: () => {
-        // It may have published new handlers.
+        // The renewal may have published new handlers.
         this.#store.look('awaited')
         if (this.#isAwake) this.wake()
       },
@@ -114,17 +114,16 @@ export class SqlWorker {
     })
   }
 
-  /** True if no event waits or is held anywhere, and this process will hear of the next one. */
+  /** True if no event waits or is held anywhere, and a signal will announce the next one. */
   get isQuiet(): boolean {
     return this.#store.isQuiet && !this.#engine.isPaused && this.#store.isNotified
   }
 
-  /** True while the inbox or a handler is paused. */
   get hasPauses(): boolean {
     return this.#engine.hasPauses
   }
 
-  /** Resolves once this process has handled an event, retries included, or does not hold it any more. */
+  /** Resolves once this process has handled an event, retries included, or no longer holds it. */
   handled(key: string): Promise<void> {
     return new Promise((resolve) => {
       this.#waits.set(key, () => {
@@ -134,18 +133,17 @@ export class SqlWorker {
     })
   }
 
-  /** Stops the handler that runs for an event. False if none does. */
+  /** Stops the running handler of an event. False if none runs. */
   stop(key: string): boolean {
     return stopRun(this.jobs.get(key))
   }
 
-  /** Stops the handler that runs for the event of a row. */
   stopId(id: string): void {
     stopRun(this.jobs.ofId(id))
   }
 
   /**
-   * Publishes the handlers of this process, if they have changed. Call it before another process can get an event that owes
+   * Publishes this process's handlers if they changed. Call it before another process can claim an event that owes
    * them.
    */
   publish(): Promise<void> | undefined {
@@ -154,8 +152,8 @@ export class SqlWorker {
   }
 
   /**
-   * @param listener what the inbox wants to hear; the worker hears the rest
-   * @param tables those of the store while it opens
+   * @param listener the callbacks of the inbox; the worker adds its own
+   * @param tables those of the opening store
    */
   async start(listener: Pick<StoreListener, 'heard' | 'lost'>, tables: SqlTables): Promise<void> {
     const leaseMs = this.#store.shared?.leaseMs ?? maxWaitMs
@@ -176,7 +174,7 @@ export class SqlWorker {
     this.wake()
   }
 
-  /** Blocks the lanes of the retries in the storage. */
+  /** Blocks the lanes of stored retries. */
   async #holdRetrying(tables: SqlTables): Promise<void> {
     const sql = `SELECT id, event FROM $event WHERE due_at IS NOT NULL AND id > $1 ORDER BY id LIMIT ${retryingPerTurn}`
     let rows: { readonly id: number; readonly event: string }[] = []
@@ -196,7 +194,6 @@ export class SqlWorker {
     }
   }
 
-  /** Looks for events. */
   wake(reason: Reason = 'new'): void {
     this.#store.look(reason)
     this.#isAwake = true
@@ -208,13 +205,13 @@ export class SqlWorker {
     })
   }
 
-  /** Obeys the pauses of the inbox. While all of it is paused, this process claims nothing. */
+  /** Applies the pauses. While the whole inbox is paused, this process claims nothing. */
   obey(pauses: readonly Pause[]): void {
     this.#engine.obey(pauses)
     this.wake('due')
   }
 
-  /** Claims events until there are no more, or until it has enough. */
+  /** Claims until nothing is left or this process holds enough. */
   async #claim(): Promise<void> {
     while (this.#isAwake && this.#state === 'open' && this.#store.holds) {
       this.#isAwake = false
@@ -236,27 +233,27 @@ export class SqlWorker {
     if (this.#state === 'stopped') return
     if (!this.#store.isTransient(error))
       return this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not claim events'))
-    // A claim that always takes too long looks transient too.
+    // A claim that always times out looks transient too.
     if (++this.#failures < failuresBeforeLog || performance.now() < this.#loggedAt + logIntervalMs) return
     this.#loggedAt = performance.now()
     this.#logger.warn({ err: error }, 'the inbox could not claim events, and tries again')
   }
 
-  /** False if an event whose handler is at its limit has to go back, so that those behind it in the storage can come. */
+  /** False if a job whose handler is at its limit must go back, to make room for the events behind it. */
   #mayPark(job: SqlJob): boolean {
     const {
       readAhead,
       maxParked = Math.min(readAhead / 2, parkedLimit),
       maxBytes = Number.POSITIVE_INFINITY,
     } = this.#store
-    // Its slot is free without an end, and the next suspect need not wait for it.
+    // The job gives up its slot without ending, and no longer holds back the next suspect.
     if (this.#mayHaveMore || job.isSuspect) later(() => this.wake())
     return this.#engine.parked < maxParked && this.jobs.bytes < maxBytes / 2
   }
 
   /**
-   * Number of events to claim. While a slot is free, the waiting events belong to the media items of running ones. Otherwise
-   * nothing is claimed until most of the claimed events have begun, so that a claim is worth its statement.
+   * Number of events to claim. While a slot is free, waiting events only wait for their media item. Once none is, the
+   * next claim comes when most of the claimed events have started: a claim should be worth its statement.
    */
   #room(): number {
     const { running, parked } = this.#engine
@@ -296,9 +293,9 @@ export class SqlWorker {
     if (jobs.length < events.length) this.#mayHoldUnknown = this.#isAwake = true
     for (const job of jobs) this.#addJob(job)
     this.#addQueued()
-    // The engine starts them in the next turn. Only then it is known which of them wait for a slot.
+    // The engine starts the jobs in the next turn. Before that, nobody knows which of them wait for a slot.
     if (jobs.length > 0) await nextTurn()
-    // The events behind a suspect could not be claimed before it.
+    // Events behind a suspect become claimable with it.
     this.#isAwake ||= jobs.some(({ isSuspect }) => isSuspect) || hasMore
     this.#mayHaveMore = this.#isAwake
     return nextInMs
@@ -317,14 +314,14 @@ export class SqlWorker {
     }
   }
 
-  /** Gives up the claimed events that have not started. Resolves with the time until the next look (ms). */
+  /** Returns events that have not started. Resolves with the time until the next look (ms). */
   async #giveBack(): Promise<number> {
     this.#handBack([...this.jobs].filter(({ state }) => state === 'waiting'))
     await this.#releaseUnknown()
     return this.#store.pollMs
   }
 
-  /** Ends jobs that do not run. The next claim gives their events up first. */
+  /** Ends jobs that are not running. The next claim releases their events first. */
   #handBack(jobs: readonly SqlJob[]): void {
     for (const job of jobs) {
       job.stop(new WebhookError('lease_lost', 'the event went back to the storage'))
@@ -333,24 +330,24 @@ export class SqlWorker {
     this.#mayHoldUnknown ||= jobs.length > 0
   }
 
-  /** Hands back the events behind a retry. Once it is recorded, claims leave them out. */
+  /** Hands back the events behind a retry. Once the retry is recorded, claims skip them anyway. */
   #giveBackBehind(job: SqlJob, behind: readonly SqlJob[]): void {
     this.#handBack(behind)
     this.#heldBack.set(job.lane, false)
     void job.ended().then(() => this.#heldBack.set(job.lane, true))
   }
 
-  /** Gives up the events that this process may hold without knowing it. */
+  /** Releases events that this process may hold without knowing it. */
   async #releaseUnknown(): Promise<void> {
     if (!this.#mayHoldUnknown) return
-    // Set first: the lease may end meanwhile.
+    // Set first: the lease may end during the call.
     this.#mayHoldUnknown = false
     await this.#store.keepOnly(this.jobs.held())
   }
 
-  /** @param behind queues the job until a claim in flight has filled the lanes */
+  /** @param behind queues the job until the claim in flight has filled the lanes */
   #addJob(job: SqlJob, behind?: SqlJob[]): void {
-    // The previous attempt was recorded, and its record is not confirmed yet.
+    // The end of the previous attempt is recorded, but not confirmed yet.
     const previous = this.jobs.get(job.key)
     if (previous !== undefined) this.jobs.end(previous, 'retried')
     this.jobs.add(job)
@@ -364,9 +361,9 @@ export class SqlWorker {
     })
   }
 
-  /** True if the end of an event may be the reason that another one can be claimed. */
+  /** True if the end of an event may make another one claimable. */
   #mayClaimAfter(job: SqlJob, end: JobEnd): boolean {
-    // A failed event waits to be claimed again. The next suspect waits for the end of this one.
+    // A failed event must be claimed again. The next suspect waits for this one to end.
     if (this.#mayHaveMore || end !== 'handled' || job.isSuspect) return true
     if (this.#isStrict && (job.number > 1 || job.releases > 0)) return true
     return this.#crowded.includes(job.lane) && (this.jobs.ofEachMedia().get(job.lane) ?? 0) < maxPerMedia
@@ -387,13 +384,13 @@ export class SqlWorker {
     unref(this.#timer)
   }
 
-  /** The lease has run out by the clock of this process. The database may still have its row, and then these events. */
+  /** The lease expired by this process's clock. Its row, and so its events, may still be in the database. */
   #cutOff(): void {
     this.#logger.warn(
       { events: this.jobs.size },
       'the lease of this process ran out, because its database could not be reached; its handlers are stopped',
     )
-    // Results that wait for the database are recorded if no process has taken their events over.
+    // A result on its way to the database still counts if no other process took the event over.
     this.#engine.giveUp([...this.jobs].filter(({ state }) => state !== 'recording'))
     this.#isAwake = true
   }
@@ -406,22 +403,21 @@ export class SqlWorker {
     this.wake()
   }
 
-  /** Stops for good, at once: another process has the storage now. */
+  /** Stops at once and for good: another process has the storage. */
   abandon(reason: string): void {
     this.#engine.giveUp([...this.jobs], reason)
     this.stopStarting()
   }
 
-  /** Starts no more events. */
   stopStarting(): void {
     this.#state = 'stopped'
     clearTimeout(this.#timer)
     this.#engine.stop(() => {})
-    // Now: the end of a running event would start the next one of its media item.
+    // Before a running event ends: that would start the next one of its media item.
     this.#released.push(...this.jobs.release(['claiming', 'waiting']))
   }
 
-  /** Waits for running events. Returns those that waited. Call `stopStarting` before, and `release` afterwards. */
+  /** Waits for running events, and returns those that were waiting. Call `stopStarting` before and `release` after. */
   async finish(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     await within(left(), Promise.resolve(this.#claiming), () => {})
     this.#released.push(...this.jobs.release(['claiming', 'waiting']))
@@ -429,10 +425,9 @@ export class SqlWorker {
     return this.#released
   }
 
-  /** Releases the remaining events. */
   async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     const unfinished = this.jobs.release(['running'])
-    // If the database can't be reached, the lease runs out.
+    // If the database is unreachable, the lease just expires.
     await within(left(releaseMs), this.#release(), () => {}).catch(() => {})
     if (this.#store.shared) logReleased(unfinished, this.#logger)
     return [...unfinished, ...releaseUnrecorded(this.jobs, this.#logger)]
