@@ -1,7 +1,7 @@
 import { type ActivityStorage, activityKeptMs, minuteOf, type StoredMinute } from '../operations/activity.ts'
 import type { SqlTables } from './tables.ts'
 
-/** Reads the activity of all processes, from a minute on. */
+/** Reads the activity of all processes since a minute. */
 export async function readMinutes(tables: Pick<SqlTables, 'read'>, first: number): Promise<readonly StoredMinute[]> {
   const sql = 'SELECT minute, numbers FROM $activity WHERE minute >= $1'
   const rows = await tables.read<{ minute: number | string; numbers: string }>(sql, [first])
@@ -9,7 +9,7 @@ export async function readMinutes(tables: Pick<SqlTables, 'read'>, first: number
 }
 
 /**
- * The table of the activity, in which each process has rows of its own.
+ * The activity table: rows per process and minute.
  * @param process a uuid
  */
 export const activityTable = (

@@ -1,28 +1,27 @@
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import type { DeadLetter } from '../reading.ts'
 
-/** A dead letter as a row of its table. */
 export interface DeadLetterRow {
   readonly dead_letter: string
-  /** The body of an unreadable delivery in hexadecimal digits; `null` for an event, and where it was not asked for. */
+  /** Body of an unreadable delivery in hex. `null` for an event, or if not selected. */
   readonly body: string | null
 }
 
 /**
- * Writes a dead letter. The names of its completed handlers stand beside the rest, so that a statement can add those that the
- * row of the event has.
+ * Serialises a dead letter. Completed handlers are apart from the rest, so a statement can add those in the event's
+ * row.
  */
 export const writeDeadLetter = (deadLetter: DeadLetter): string =>
   `{"completed":${JSON.stringify(deadLetter.completed)},"letter":${writeLetter(deadLetter)}}`
 
-/** Writes a dead letter without its completed handlers and its body. */
+/** Serialises a dead letter without completed handlers and body. */
 export function writeLetter({ completed, unreadable, ...letter }: DeadLetter): string {
   if (unreadable === undefined) return JSON.stringify(letter)
   const { body, ...delivery } = unreadable
   return JSON.stringify({ ...letter, unreadable: delivery })
 }
 
-/** @throws SyntaxError when the row is damaged */
+/** @throws SyntaxError if the row is damaged */
 export function readDeadLetter({ dead_letter, body }: DeadLetterRow): DeadLetter {
   const { completed, letter } = JSON.parse(dead_letter)
   const { event, unreadable, failedAttempts, ...rest } = letter

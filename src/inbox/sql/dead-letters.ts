@@ -19,58 +19,56 @@ import { type DeadLetterRow, readDeadLetter, writeDeadLetter } from './dead-lett
 import { Piece } from './piece.ts'
 import type { SqlTables, Step } from './tables.ts'
 
-/** The signal that an unreadable delivery was marked for a replay. */
+/** Signal: an unreadable delivery was marked for replay. */
 const replayMark = 'replay'
 
-/** Maximum number of dead letters that are read at a time. */
+/** Dead letters read per statement. */
 const pageSize = 1_000
 
-/** A dead letter, its place among the others, and the id of its event. */
+/** A dead letter with its row id and the id of its event. */
 export interface PlacedRow extends DeadLetterRow {
   readonly id: number | string
   /** `null` for an unreadable delivery. */
   readonly event_id: number | string | null
 }
 
-/** A dead letter as a list of keys has it. */
+/** A dead letter in a list of keys. */
 export interface ListedKey {
   readonly key: string
   readonly type: string | undefined
   readonly diedAt: Date
 }
 
-/** Some keys, oldest first. */
+/** Keys, oldest first. */
 export interface KeysPage {
   readonly found: readonly ListedKey[]
-  /** The place after which to continue. Absent if there are no more. */
+  /** Id to continue after. Absent on the last page. */
   readonly next?: PlacedRow['id']
 }
 
-/** What a replay does to the events, whose tables each database has its own steps for. */
+/** The database-specific part of a replay. */
 export interface Replays {
-  /** Makes the step that inserts the event of a dead letter, if the dead letter is still there. */
+  /** Returns the step that reinserts the event of a dead letter if the dead letter still exists. */
   putBack(row: PlacedRow, deadEvent: DeadEvent): Step
-  /** Maximum number of dead letters that a commit changes. */
+  /** Maximum number of dead letters changed per commit. */
   readonly maxCommit: number
-  /** @throws WebhookError when no event may be added */
+  /** @throws WebhookError if no event may be added */
   readonly check?: () => void
-  /** Called with the row of an event that waits again. */
+  /** Called with the row id of an event that was put back. */
   readonly replayed?: (row: PlacedRow['id']) => void
 }
 
-/** How a process replays unreadable deliveries. */
+/** What replaying an unreadable delivery takes. */
 export interface Parsing {
   readonly host: InboxHost
   /**
-   * Replaces an unreadable delivery by its event, unless that is known. Returns `false` if the delivery is gone, otherwise the row
-   * of a new event or `true`.
+   * Replaces an unreadable delivery with its event, unless that is a duplicate. Returns the row id of a new event,
+   * `true` for a duplicate, `false` if the delivery is gone.
    */
   replace(key: string, parsed: ParsedEvent): Promise<PlacedRow['id'] | boolean>
 }
 
-/**
- * Keeps an unreadable delivery, unless it is there, and drops the oldest ones beyond the limit.
- */
+/** Keeps an unreadable delivery, unless it is already kept. Drops the oldest past the limit. */
 export async function keepUnreadable(tables: SqlTables, unreadable: UnreadableDelivery, logger: Logger): Promise<void> {
   const deadLetter = unreadableDeadLetter(unreadable, await unreadableKey(unreadable))
   const sql = 'INSERT INTO $dead_letter (hash, dead_letter, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING'
@@ -80,7 +78,7 @@ export async function keepUnreadable(tables: SqlTables, unreadable: UnreadableDe
 }
 
 /**
- * Drops up to 100 of the oldest dead letters of a kind, if there are more than `most`. Returns `true` if there may be more.
+ * Drops up to 100 of the oldest dead letters past `maxKept`. Returns true if more may be left.
  * @param kind `IS NULL` for unreadable deliveries, which have no event
  */
 export async function dropOldest(
@@ -93,7 +91,7 @@ export async function dropOldest(
   const rows = await tables.read<PlacedRow>(sql, [maxKept])
   if (rows.length === 0) return false
   const removed = await tables.change(rows.map(({ id }) => ({ sql: remove, values: [id] })))
-  // Another delivery may have dropped them.
+  // Another delivery may have dropped the rest.
   const dropped = rows.filter((_, index) => removed[index] === 1)
   for (const { key } of dropped.flatMap(undamaged))
     logger.error({ key }, 'a dead letter was dropped to make room for a newer one')
@@ -102,16 +100,18 @@ export async function dropOldest(
 
 const remove = 'DELETE FROM $dead_letter WHERE id = $1'
 
-/** Selects dead letters. `body`: an expression for their bodies, which can be large. */
+/** Selects dead letters. Leaves out the body, which can be large, unless given an expression for it. */
 const select = (body = 'NULL'): string => `SELECT id, event_id, dead_letter, ${body} AS body FROM $dead_letter`
 
-/** The table of the dead letters: events that could not be handled, and unreadable deliveries. */
+/** The dead letter table: events that failed for good, and unreadable deliveries. */
 export class SqlDeadLetters implements InspectedDeadLetters {
   readonly #tables: SqlTables
   readonly #replays: Replays
   readonly #parsing: Parsing | undefined
 
-  /** @param parsing absent in a process without a receiver: it marks unreadable deliveries for one that has one */
+  /**
+   * @param parsing absent in a process without a receiver: it marks unreadable deliveries for one that can parse them
+   */
   constructor(tables: SqlTables, replays: Replays, parsing?: Parsing) {
     this.#tables = tables
     this.#replays = replays
@@ -123,7 +123,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     const sql = (where: string) => `${select(this.#tables.hex('body'))} ${where} ORDER BY id DESC LIMIT $1 OFFSET $2`
     const found: DeadLetter[] = []
     const piece = new Piece(pageSize)
-    // The first piece goes by the offset, the others by id.
+    // Offset for the first batch, then keyset by id.
     for (let last: PlacedRow | undefined; found.length < limit; ) {
       let requested = 0
       const rows = await piece.run(async (size) => {
@@ -163,7 +163,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     return keys
   }
 
-  /** Lists up to 1,000 keys behind a place, without those that are damaged: they cannot be replayed. */
+  /** Lists up to 1,000 keys after an id. Skips damaged rows, which can't be replayed. */
   async keysAfter(
     place: PlacedRow['id'],
     { type, since, upTo }: KeysOptions & { readonly upTo?: PlacedRow['id'] } = {},
@@ -246,7 +246,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     return replayed
   }
 
-  /** Puts events back among the waiting ones. One that became a dead letter again meanwhile has another id, and stays. */
+  /** Puts events back. If one died again meanwhile, its dead letter has a new id and stays. */
   async #putBack(rows: readonly PlacedRow[]): Promise<string[]> {
     if (rows.length === 0) return []
     const events = rows.map((row) => readDeadLetter(row) as DeadEvent)
@@ -260,7 +260,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     })
   }
 
-  /** Marks unreadable deliveries for a process that can parse them. Returns the keys of those that are there. */
+  /** Marks or unmarks unreadable deliveries for a process that can parse them. Returns the keys found. */
   async #mark(unreadable: readonly Pick<DeadLetter, 'key'>[], isMarked: boolean): Promise<readonly string[]> {
     if (unreadable.length === 0) return []
     const sql = 'UPDATE $dead_letter SET replay = $1 WHERE hash = $2'
@@ -270,7 +270,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     return unreadable.filter((_, index) => changed[index] === 1).map(({ key }) => key)
   }
 
-  /** Parses an unreadable delivery again, and replaces it by its event. */
+  /** Parses an unreadable delivery again, and replaces it with its event. */
   async #parse({ key, unreadable }: DeadLetter, { host, replace }: Parsing): Promise<boolean> {
     const parsed = await parseAgain(host, unreadable as UnreadableDelivery)
     this.#replays.check?.()
@@ -279,17 +279,17 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     return replaced !== false
   }
 
-  /** Replays the unreadable deliveries that another program has marked. One that still cannot be parsed stays, unmarked. */
+  /** Replays unreadable deliveries marked by another program. Those that still can't be parsed stay, unmarked. */
   async replayMarked(): Promise<void> {
     const rows = await this.#tables.read<PlacedRow>(`${select()} WHERE replay ORDER BY id`)
     for (const deadLetter of rows.flatMap(undamaged)) {
       const { key } = deadLetter
       try {
-        // It reads one body at a time.
+        // One at a time: each reads its body.
         await this.replay(key)
       } catch (error) {
         const code = error instanceof WebhookError ? error.code : undefined
-        // It stays marked.
+        // Still marked.
         if (code === 'closing' || code === 'overloaded') return
         if (code === 'unavailable') throw error
         this.#parsing?.host.logger.error({ key, err: error }, 'an unreadable delivery still cannot be parsed')
@@ -299,10 +299,10 @@ export class SqlDeadLetters implements InspectedDeadLetters {
   }
 }
 
-/** The places of as many values, from the first one on. */
+/** `$1,$2,…`, one per value. */
 const placeholders = (values: readonly unknown[]): string => values.map((_, index) => `$${index + 1}`).join()
 
-/** Returns the dead letter of a row, or nothing if the row is damaged. */
+/** Reads a dead letter. Empty if the row is damaged. */
 function undamaged(row: DeadLetterRow): readonly DeadLetter[] {
   try {
     return [readDeadLetter(row)]
@@ -315,7 +315,6 @@ function rethrow(error: unknown): never {
   throw error
 }
 
-/** Answers that a delivery was not replayed, because it still cannot be parsed. */
 function ifMalformed(error: unknown): false {
   if (error instanceof WebhookError && error.code === 'malformed') return false
   throw error

@@ -8,7 +8,6 @@ import { columnsOf, type EventReading, type EventTable } from './event-reading.t
 import { readHandled } from './handled-record.ts'
 import type { SqlTables } from './tables.ts'
 
-/** An event as a row of its table. */
 export interface EventRow {
   readonly source: EventTable
   readonly id: EventId
@@ -22,7 +21,7 @@ export function selectRows(tables: SqlTables, reading: EventReading, table: Even
   return `SELECT '${table}' AS source, ${id} AS id, ${record} AS record FROM $${table} WHERE ${where}`
 }
 
-/** An expression for the JSON of an {@link UnfinishedRow}. Its columns have JSON, which is not parsed. */
+/** SQL expression for the JSON of an {@link UnfinishedRow}. JSON columns are spliced in unparsed. */
 function unfinishedJson({ json, ms }: SqlTables, { isRetrying, fields }: EventReading): string {
   const values = {
     event: 'event',
@@ -47,7 +46,7 @@ interface UnfinishedRow extends Pick<EventRecord, 'attempts' | 'completed'> {
   readonly trace: TraceCarrier | null
   readonly awaits?: readonly string[] | null
   readonly owed?: readonly string[] | null
-  /** What the process that has it publishes. `null` if none has it. */
+  /** As published by the process that holds the event. `null` if none does. */
   readonly claimed?: Claimed | null
 }
 
@@ -60,24 +59,24 @@ interface Claimed {
 type OwnRun = Pick<EventRecord, 'startedAt' | 'handler'>
 
 /**
- * What a process knows of the events it holds. Asked before the database: an event that starts in between is shown as waiting,
- * and each event is counted once.
+ * What a process knows of its own events. Read before the database, so an event that starts in between shows as waiting
+ * and counts once.
  */
 export interface OwnClaims {
   readonly owner: string | undefined
   readonly process: string | undefined
-  /** Starts of its running attempts by event id. The other held events wait for a slot, or behind one of their media item. */
+  /** Running attempts by event id. Other held events wait for a slot or for their media item. */
   readonly started: ReadonlyMap<EventId, OwnRun>
 }
 
-/** @param own the claims of this process before the row was read */
+/** @param own this process's claims, taken before the row was read */
 export function toRecord({ source, id, record }: EventRow, own: OwnClaims): EventRecord {
   if (source === 'handled') return readHandled(record)
   if (source === 'dead_letter') return deadRecord(readDeadLetter({ dead_letter: record, body: null }) as DeadEvent)
   return unfinished(JSON.parse(record), own, own.started.get(id))
 }
 
-/** @param ownStart the start of its attempt, if this process makes it. Other processes publish theirs after some seconds */
+/** @param ownStart the attempt, if this process runs it. Other processes publish theirs after some seconds */
 function unfinished(row: UnfinishedRow, own: OwnClaims, ownStart: OwnRun | undefined): EventRecord {
   const { event, attempts, completed, dueAt, trace, awaits = null, owed = null, claimed = null } = row
   const hasStarted = ownStart !== undefined || (claimed !== null && claimed.owner !== own.owner)

@@ -9,11 +9,11 @@ interface ExpectationRow {
   readonly event: string
   readonly began_at: number | string
   readonly due_at: number | string
-  /** JSON of the deadline, as exact as its column. */
+  /** The deadline as JSON, in the full precision of its column. */
   readonly place: string
 }
 
-/** Selects the expectations that are due first, behind the one that `$2` and `$3` name. */
+/** Selects open expectations by deadline, after the position in `$2` and `$3`. */
 const select = ({ json, ms }: SqlTables, isFirst: boolean): string => `
   SELECT hash, ${json('rule')} AS rule, ${json('event')} AS event, began_at, ${ms('due_at')} AS due_at, ${json('due_at')} AS place
   FROM $expectation ${isFirst ? '' : 'WHERE (due_at, hash) > ($2, $3)'} ORDER BY due_at, hash LIMIT $1`
@@ -25,7 +25,7 @@ const toExpectation = ({ rule, event, began_at: beganAt, due_at: dueAt }: Expect
   dueAt: new Date(Number(dueAt)),
 })
 
-/** Lists the open expectations that are due first. */
+/** Lists the open expectations with the nearest deadlines. */
 export async function readExpected(tables: SqlTables, limit?: number): Promise<readonly OpenExpectation[]> {
   const max = limitOf('expected', limit)
   const found: OpenExpectation[] = []
@@ -44,6 +44,6 @@ export async function readExpected(tables: SqlTables, limit?: number): Promise<r
   return found
 }
 
-/** Lists them at once. */
+/** Synchronous {@link readExpected}, without batches. */
 export const readExpectedNow = (tables: SyncTables, limit?: number): readonly OpenExpectation[] =>
   tables.read<ExpectationRow>(select(tables, true), [limitOf('expected', limit)]).map(toExpectation)

@@ -2,14 +2,14 @@ import type { Job } from '../engine/job.ts'
 import { awaitedBy, reviveFailedAttempts, withoutStacks } from '../engine/stored.ts'
 import type { EventRecord, FailedAttempt, TraceCarrier } from '../reading.ts'
 
-// An array, since the names of the fields would need as much space as their values, for every event of a day.
+// An array: field names would double the size, for every event of a day.
 type Handled = [
   type: string,
   mediaId: string,
-  /** The key, or its end in an array if it begins with the type and the media item, as it does by default. */
+  /** The key. By default it starts with type and media item; then only its end, in an array. */
   key: string | [end: string],
   receivedAt: number,
-  /** Time since its receipt (ms). */
+  /** Time from receipt to end (ms). */
   handledAfter: number,
   attempts: number,
   completed: readonly string[],
@@ -22,8 +22,8 @@ type Handled = [
 const startOfKey = (type: string, mediaId: string): string => `[${JSON.stringify(type)},${JSON.stringify(mediaId)}`
 
 /**
- * Writes the record of a handled event.
- * @param handlers names of the handlers that this process has for it
+ * Serialises the record of a handled event.
+ * @param handlers names of this process's handlers for it
  * @param trace absent if the database does not keep it
  */
 export function writeHandled(
@@ -41,7 +41,7 @@ export function writeHandled(
   const trailing =
     optional !== undefined || failedAttempts.length > 0 ? [withoutStacks(failedAttempts), ...(optional ?? [])] : []
   const trailingJson = trailing.map((each) => `,${JSON.stringify(each)}`).join('')
-  // `start` is the JSON of the type and the media item. Separate texts are written faster than an array of them.
+  // `start` is already JSON. Concatenating is faster than serialising one array.
   return `${start},${shortKey},${receivedAt},${Date.now() - receivedAt},${number},${all}${trailingJson}]`
 }
 

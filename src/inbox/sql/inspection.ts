@@ -18,7 +18,7 @@ export interface InspectionOptions {
   readonly close: InspectedInbox['close']
 }
 
-/** Makes an inbox for inspection of its tables. */
+/** Opens the tables for inspection: no deliveries, no handlers. */
 export function inspectedInbox(tables: SqlTables, { replays, reading, close }: InspectionOptions): InspectedInbox {
   const events = new SqlEvents(tables, reading)
   return {

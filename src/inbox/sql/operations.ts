@@ -4,7 +4,6 @@ import type { SqlTables } from './tables.ts'
 const insert = 'INSERT INTO $operation (operation, events) VALUES ($1, $2)'
 const dropOldest = `DELETE FROM $operation WHERE id <= (SELECT id FROM $operation ORDER BY id DESC LIMIT 1 OFFSET ${keptOperations})`
 
-/** The table of what operators did. */
 export const operationTable = (tables: SqlTables): OperationStorage => ({
   async add(operation, events) {
     await tables.change([

@@ -2,10 +2,10 @@ import type { PauseStorage } from '../operations/pauses.ts'
 import type { Pause } from '../reading.ts'
 import type { SqlTables } from './tables.ts'
 
-/** The signal that a pause has begun or ended. */
+/** Signal: a pause began or ended. */
 const pauseMark = 'pause'
 
-// The name of the whole inbox is empty.
+// An empty handler means the whole inbox.
 const select = 'SELECT handler, since, paused_by FROM $pause'
 
 interface PauseRow {
@@ -20,7 +20,6 @@ const toPause = ({ handler, since, paused_by: by }: PauseRow): Pause => ({
   ...(by !== null && { by }),
 })
 
-/** The table of the pauses. */
 export const pauseTable = (tables: SqlTables): PauseStorage => ({
   list: async () => (await tables.read<PauseRow>(select)).map(toPause),
   async add({ handler = '', since, by = null }) {

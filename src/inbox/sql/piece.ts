@@ -1,18 +1,18 @@
 import { encoder } from '../../internal/utf8.ts'
 
-/** Bytes of the texts that a statement takes or returns. At 1 MB/s they arrive within the usual 2 s. */
+/** Text a statement sends or returns (bytes). Takes 1 s at 1 MB/s, and the usual timeout is 2 s. */
 const maxBytes = 1_000_000
 
-/** Bytes that are tried even if less did not arrive in time: Postgres may have hung. */
+/** Floor for the limit (bytes). A timeout on less is probably Postgres hanging. */
 const minBytes = 16_000
 
-/** Time after which as much as before is tried again (ms). */
+/** Time until the full size is tried again (ms). */
 const recoveryMs = 60_000
 
-/** Number of rows of the first piece: that many of the largest events are about a megabyte. */
+/** Rows of the first batch: about a megabyte of the largest events. */
 const firstSize = 16
 
-/** Limits the bytes of a statement: after one that took too long, to half as many for a minute. */
+/** Bytes per statement. Halves for a minute after a timeout. */
 export class ByteLimit {
   #most = maxBytes
   #halvedAt = Number.NEGATIVE_INFINITY
@@ -22,13 +22,13 @@ export class ByteLimit {
     return this.#most
   }
 
-  /** A statement of that many bytes took too long. */
+  /** Call after a timeout, with the size of the statement. */
   exceeded(bytes: number): void {
     this.#most = Math.max(minBytes, Math.min(this.most, bytes) / 2)
     this.#halvedAt = performance.now()
   }
 
-  /** Returns how many of the items fit into a statement, the one that reaches the limit included. */
+  /** Number of items that fit into a statement, the one that crosses the limit included. */
   fitting<Item>(items: readonly Item[], bytesOf: (item: Item) => number): number {
     let bytes = 0
     const last = items.findIndex((item) => {
@@ -39,23 +39,23 @@ export class ByteLimit {
   }
 }
 
-/** Cuts what reads many rows into pieces: by the bytes of the rows so far, and by half after a timeout. */
+/** Reads many rows in batches, sized by the bytes of earlier rows and halved after a timeout. */
 export class Piece {
   readonly #most: number
   readonly #limit = new ByteLimit()
   #size = firstSize
 
-  /** @param most the maximum number of rows of a piece */
+  /** @param most maximum number of rows per batch */
   constructor(most: number) {
     this.#most = most
   }
 
-  /** The number of rows of the next piece. */
+  /** Rows of the next batch. */
   get size(): number {
     return Math.min(this.#size, this.#most)
   }
 
-  /** Runs a step over the next piece, again with half of it after a timeout. */
+  /** Runs a step over the next batch, retrying with half of it after a timeout. */
   async run<Row extends object>(step: (size: number) => Promise<Row[]>): Promise<Row[]> {
     for (;;) {
       try {
@@ -74,14 +74,14 @@ export class Piece {
   }
 }
 
-/** The bytes of the texts in a value. */
+/** UTF-8 bytes of all strings in a value. */
 export function bytesOf(value: unknown): number {
   if (typeof value === 'string') return encoder.encode(value).byteLength
   if (typeof value !== 'object' || value === null) return 0
   return Object.values(value).reduce<number>((sum, part) => sum + bytesOf(part), 0)
 }
 
-/** Returns `true` if a statement, or the one whose error this error wraps, took too long. */
+/** True if the error, or one of its causes, is a statement timeout. */
 export function isTimeout(error: unknown): boolean {
   const { code, message, cause } = Object(error)
   return code === '57014' || /^Query read timeout/.test(`${message}`) || (cause !== undefined && isTimeout(cause))
