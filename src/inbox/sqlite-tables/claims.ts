@@ -8,23 +8,21 @@ import { type EventRow, toClaimed, UnreadableEvent } from './rows.ts'
 import { prepareClaims } from './statements.ts'
 import type { Commits, SqliteTables } from './storage.ts'
 
-// One process at a time claims here, so a claim writes nothing: it reads on behind the last event that it has read. Two cases
-// differ:
+// Only one process claims here, so a claim writes nothing: it reads on after the last event it read. Two exceptions:
 //
-//   Retries that are due. Claiming one clears its due time, so that the process after a crash finds it among the waiting ones.
+//   Due retries. Claiming one clears its due time, so after a crash the next process finds it among the waiting events.
 //
-//   Recovering. After a crash, `owner.running` lists the events that this process holds, written before they start, so that the
-//   next process knows which ones to suspect (see sql/store.ts). Before that first crash there is no list: it would take a write
-//   for each event. So the first crash of an event is counted with the second. Recovering ends when no event that the crashed
-//   process left is waiting or held.
+//   Recovery. After a crash, `owner.running` lists the events this process holds, written before they start, so the next process
+//   knows which ones to suspect (sql/store.ts). Without a crash there is no list: it would cost a write per event. An event's first
+//   crash is therefore counted along with its second. Recovery ends once none of the events left by the crash is waiting or held.
 //
-// A crash that comes before anything has started, as in a process that cannot boot, must count for no event. So a recovering
-// process first waits for `holdMs`.
+// A crash before anything started, as in a process that can't boot, must not count against any event. So a recovering
+// process waits `holdMs` first.
 
-/** Events that a claim reads in one turn of the event loop: about a millisecond of work. */
+/** Events a claim reads per event-loop turn: about a millisecond of work. */
 export const eventsPerTurn = 50
 
-/** Rows whose ids alone are read in one turn. */
+/** Ids read per turn, without their rows. */
 const idsPerTurn = 2_000
 
 export interface SqliteClaimsOptions {
@@ -32,25 +30,24 @@ export interface SqliteClaimsOptions {
   readonly commits: Commits
   readonly owner: Pick<OwnerRow, 'isRecovering' | 'holdMs' | 'recordRunning' | 'recovered'>
   readonly logger: Logger
-  /** Memory of held events beyond which no more are claimed (bytes, about). */
+  /** Memory of held events past which claims stop (bytes, about). */
   readonly maxBytes: number
 }
 
-/** The claims of the process that has opened the tables. */
 export class SqliteClaims {
   readonly #options: SqliteClaimsOptions
   readonly #sql: ReturnType<typeof prepareClaims>
   readonly #canStart: Promise<void>
-  /** Ids of events that can't be parsed, once they were reported. */
+  /** Unreadable events already reported. */
   readonly #unreadable = new Set<number>()
-  /** The last id that was read, and the highest one that was ever claimed or handed over. */
+  /** Last id read, and highest id ever claimed or handed over. */
   #position = 0
   #highest = 0
-  /** True once a claim has read up to the newest event: the next one to be stored can be handed over. */
+  /** True once a claim has read up to the newest event, so the next stored one can be handed over. */
   #isAtEnd = false
-  /** Set while this process recovers: the last event that the crashed process left. */
+  /** During recovery: id of the last event left by the crash. */
   #inheritedUpTo: number | undefined
-  /** The events on the list of this process, while it recovers. */
+  /** During recovery: this process's list of running events. */
   #running = new Set<number>()
   readonly #outage = new OutageLog()
 
@@ -62,12 +59,11 @@ export class SqliteClaims {
     if (owner.isRecovering) this.#inheritedUpTo = (this.#sql.lastWaiting.get() as { last: number | null }).last ?? 0
   }
 
-  /** Number of unreadable events that were reported. */
   get unreadable(): number {
     return this.#unreadable.size
   }
 
-  /** Time since which the first event waits that no claim has read (ms since the epoch). */
+  /** Start of the longest wait among events no claim has read (ms since the epoch). */
   oldestLeft(): number | undefined {
     const due = this.#nextDueAt()
     const [row] = this.#isAtEnd ? [] : (this.#sql.waiting.all(this.#position, 1) as EventRow[])
@@ -75,20 +71,20 @@ export class SqliteClaims {
     return due > Date.now() ? since : Math.min(due, since ?? due)
   }
 
-  /** Reads from the first event on: some that this process does not hold may be behind the position. */
+  /** Reads from the first event again: events behind the position may not be held. */
   startOver(): void {
     this.#position = 0
     this.#isAtEnd = false
   }
 
-  /** An event was stored that is not handed over. */
+  /** Call for a stored event that is not handed over. */
   stored(id: number): void {
     this.#isAtEnd = false
-    // A claim has read it, or an earlier event had its id: those start over once the keys behind are forgotten.
+    // Already read by a claim, or ids restarted after all keys were forgotten.
     if (id <= this.#position) this.startOver()
   }
 
-  /** Takes an event that was just stored. False: a claim has to read it, and maybe others first. */
+  /** Advances past an event just stored. False: it must be claimed, maybe after others. */
   handOver(id: number): boolean {
     if (!this.#isAtEnd || id <= this.#position) return false
     this.#position = id
@@ -96,11 +92,11 @@ export class SqliteClaims {
     return true
   }
 
-  /** An attempt has ended, and its event waits again. Part of the transaction that records that. */
+  /** Call when an attempt has ended and its event waits again, in the transaction that records that. */
   ended(id: number): void {
     if (this.#inheritedUpTo === undefined) return
     this.#running.delete(id)
-    // Every time: the transaction of an earlier call may have been undone.
+    // Every time: an earlier transaction may have rolled back.
     this.#record()
   }
 
@@ -108,12 +104,12 @@ export class SqliteClaims {
     this.#options.owner.recordRunning([...this.#running])
   }
 
-  /** True if the end of an event was the end of the recovery: from now on, claims read on. */
+  /** True if an event's end completed the recovery. Claims then read on. */
   endsRecovery(): boolean {
     try {
       return this.#inheritedUpTo !== undefined && this.#hasRecovered(this.#inheritedUpTo)
     } catch {
-      // The next claim looks again.
+      // The next claim checks again.
       return false
     }
   }
@@ -124,7 +120,7 @@ export class SqliteClaims {
     const due = await this.#claimDue(ask())
     const events = [...due, ...this.#read(withHeld(ask(), due))]
     const hasMore = !this.#isAtEnd
-    // Read again, and none was missing: the next rows are for the next turn.
+    // A re-read found nothing missing. The next rows can wait a turn.
     if (hasMore && events.length === 0) await nextTurn()
     return { events, hasMore, nextInMs: this.#nextDueInMs() }
   }
@@ -137,7 +133,7 @@ export class SqliteClaims {
     return Math.max(0, this.#nextDueAt() - Date.now())
   }
 
-  /** Claims retries that are due, in one commit. */
+  /** Claims due retries in one commit. */
   async #claimDue(want: Want): Promise<ClaimedEvent[]> {
     const max = Math.min(want.limit, eventsPerTurn)
     const read = () => this.#rowsOf(idsOf(this.#sql.due.all(Date.now(), max)), want)
@@ -150,7 +146,7 @@ export class SqliteClaims {
     return this.#toClaimed(rows.map((row) => ({ ...row, since: row.due_at, due_at: null })))
   }
 
-  /** Reads the first of some events, as many as there is memory for. */
+  /** Reads events in order while memory lasts. */
   #rowsOf(ids: readonly number[], { heldBytes }: Want): EventRow[] {
     const rows: EventRow[] = []
     for (let bytes = heldBytes; rows.length < ids.length && bytes < this.#options.maxBytes; ) {
@@ -161,7 +157,7 @@ export class SqliteClaims {
     return rows
   }
 
-  /** Reads on behind the position. */
+  /** Reads on from the position. */
   #read(want: Want): ClaimedEvent[] {
     if (this.#position < this.#highest) return this.#readAgain(want)
     const max = Math.min(want.limit, eventsPerTurn)
@@ -172,7 +168,7 @@ export class SqliteClaims {
     return this.#toClaimed(rows)
   }
 
-  /** Reads events that were read before, except those this process holds. */
+  /** Re-reads events, skipping those this process holds. */
   #readAgain(want: Want): ClaimedEvent[] {
     const holds = new Set(want.held.map(({ id }) => id))
     const max = Math.min(want.limit, eventsPerTurn)
@@ -211,12 +207,12 @@ export class SqliteClaims {
     this.#inheritedUpTo = undefined
     this.startOver()
     const { commits, owner } = this.#options
-    // Without this record the next process recovers, which does no harm.
+    // If this isn't recorded, the next process recovers too, which does no harm.
     commits.add(() => owner.recovered()).catch(() => {})
     return true
   }
 
-  /** Claims while this process recovers: from the first event on, each time. Rare, so simple. */
+  /** Claims during recovery, from the first event each time. Slow but simple: recovery is rare. */
   async #recover(ask: () => Want): Promise<Claimed> {
     const { commits } = this.#options
     const due = await this.#claimDue(ask())
@@ -240,11 +236,11 @@ export class SqliteClaims {
     this.#outage.failed(() => this.#options.logger.error({ err }, 'the inbox could not record which events start'))
   }
 
-  /** Ids of healthy events that are not behind an unclaimed suspect of their media item, and of one suspect if it is wanted. */
+  /** Ids of healthy events that aren't behind an unclaimed suspect, and at most one suspect. */
   #findRecovering({ limit, withSuspect, held }: Want): number[] {
     const max = Math.min(limit, eventsPerTurn)
     const holds = new Set(held.map(({ id }) => id))
-    /** The first event that is left out, by media item: the later ones must not overtake it. */
+    /** First skipped event per media item. Later ones must not overtake it. */
     const blockedAt = new Map<number, number>()
     const found: number[] = []
     for (const { id, media, crashes } of this.#rowsWithMedia()) {

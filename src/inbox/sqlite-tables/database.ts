@@ -1,19 +1,19 @@
 /**
- * A prepared statement, as node:sqlite and better-sqlite3 have it. Parameters are strings, numbers and bytes. Bytes are
- * never the only parameter: libsql takes a single object for named parameters.
+ * A prepared statement as in node:sqlite and better-sqlite3. Parameters are strings, numbers and bytes. Bytes are never
+ * the only parameter, because libsql takes a single object for named parameters.
  */
 export interface SqliteStatement {
-  /** Runs the statement and returns the number of rows that it changed. */
+  /** Runs the statement and returns the number of changed rows. */
   run(...parameters: unknown[]): { changes: number | bigint; lastInsertRowid: number | bigint }
   /** Returns the first row, or `undefined`. */
   get(...parameters: unknown[]): unknown
-  /** Returns every row. */
+  /** Returns all rows. */
   all(...parameters: unknown[]): unknown[]
 }
 
-/** The part of a database's interface that the inbox uses. node:sqlite, libsql and better-sqlite3 have it. */
+/** The database methods the inbox uses. node:sqlite, libsql and better-sqlite3 have them. */
 export interface SqliteDatabase {
-  /** Runs SQL without parameters, also several statements. */
+  /** Runs one or more SQL statements without parameters. */
   exec(sql: string): unknown
   /** Prepares one statement. */
   prepare(sql: string): SqliteStatement
@@ -21,7 +21,7 @@ export interface SqliteDatabase {
   close(): unknown
 }
 
-/** Runs `run` in a transaction, and rolls it back if `run` throws. */
+/** Runs `run` in a transaction, and rolls back if it throws. */
 export function inTransaction<T>(database: SqliteDatabase, run: () => T, mode = 'IMMEDIATE'): T {
   database.exec(`BEGIN ${mode}`)
   try {
@@ -38,16 +38,15 @@ function rollBack(database: SqliteDatabase): void {
   try {
     database.exec('ROLLBACK')
   } catch {
-    // SQLite may already have rolled back, for example because the disk is full.
+    // SQLite may have rolled back already, on a full disk for example.
   }
 }
 
-/** The result of a function, or its error. */
 export type Outcome<T> = { readonly result: T } | { readonly error: unknown }
 
 /**
- * Runs `run` behind a savepoint, as part of a transaction. If it throws, its writes are undone and its error is
- * returned. If the error has ended the whole transaction, it is thrown.
+ * Runs `run` in a savepoint of the current transaction. If it throws, undoes its writes and returns the error. Rethrows
+ * an error that ended the whole transaction.
  */
 export function inSavepoint<T>(database: SqliteDatabase, run: () => T): Outcome<T> {
   database.exec('SAVEPOINT inbox_handler')
@@ -65,16 +64,16 @@ export function inSavepoint<T>(database: SqliteDatabase, run: () => T): Outcome<
   }
 }
 
-/** Returns `true` if an error means that another connection holds the lock. */
+/** True if another connection holds the lock. */
 export const isBusy = (error: unknown): boolean => isKind(error, 'SQLITE_BUSY', 5)
 
-/** Returns `true` if a connection cannot write because it still reads an old snapshot. */
+/** True if the connection can't write because it still reads an old snapshot. */
 export function isSnapshotLock(error: unknown): boolean {
   const { code, errcode } = Object(error)
   return code === 'SQLITE_BUSY_SNAPSHOT' || errcode === 517
 }
 
-/** Returns `true` if an error, or the one that it wraps, comes from the storage and not from the statement. */
+/** True if the storage failed, not the statement. Looks at the causes too. */
 export function isStorageFailure(error: unknown): boolean {
   const { cause, message } = Object(error)
   if (cause !== undefined && isStorageFailure(cause)) return true
@@ -83,11 +82,11 @@ export function isStorageFailure(error: unknown): boolean {
   return isBusy(error) || isKind(error, 'SQLITE_FULL', 13) || isKind(error, 'SQLITE_IOERR', 10)
 }
 
-/** Returns `true` if an error means that a constraint of the schema was violated. */
+/** True for a constraint violation. */
 export const isConstraint = (error: unknown): boolean => isKind(error, 'SQLITE_CONSTRAINT', 19)
 
 function isKind(error: unknown, name: string, number: number): boolean {
   const { code, errcode }: { code?: unknown; errcode?: unknown } = Object(error)
-  // The lower byte of a code is the kind of the error, and the others are the details.
+  // The low byte is the kind of error, the rest is detail.
   return String(code).startsWith(name) || (Number(errcode) & 0xff) === number
 }

@@ -3,7 +3,7 @@ import { dropOldest } from '../sql/dead-letters.ts'
 import type { SyncTables } from '../sql/tables.ts'
 import type { SqliteSql } from './sql.ts'
 
-/** Adds events to the table of the dead letters, and keeps it within its limit. */
+/** Adds dead letters of events, and keeps their number within the limit. */
 export class SqliteDeadLetters {
   readonly #sql: SqliteSql
   readonly #hashKey: (key: string) => string
@@ -15,8 +15,8 @@ export class SqliteDeadLetters {
   }
 
   /**
-   * Adds an event, unless it is there, as part of a transaction.
-   * @param letter JSON of the rest of it
+   * Adds a dead letter, unless it exists, in the caller's transaction.
+   * @param letter JSON of the dead letter without its completed handlers
    */
   add(id: number, key: string, completed: readonly string[], letter: string): void {
     this.#hasGrown = true
@@ -26,12 +26,12 @@ export class SqliteDeadLetters {
     this.#sql.run({ sql, values: [this.#hashKey(key), id, text] })
   }
 
-  /** `true` if there may be too many. */
+  /** True if the limit may be exceeded. */
   get hasGrown(): boolean {
     return this.#hasGrown
   }
 
-  /** Drops some of the events beyond the newest `most`. Returns `true` if there may be more. */
+  /** Drops a batch of the oldest past `most`. Returns true if more may be left. */
   async trim(tables: SyncTables, most: number, logger: Logger): Promise<boolean> {
     if (!this.#hasGrown) return false
     this.#hasGrown = false

@@ -4,23 +4,23 @@ import { type EventReading, everything, type Slice } from '../sql/event-reading.
 import type { SyncTables } from '../sql/tables.ts'
 import { blockOf, blockOfId, hashMedia, idsPerBlock } from './schema.ts'
 
-/** Rows of a slice: a few milliseconds, even with large payloads. */
+/** Rows per slice: a few milliseconds, even with large payloads. */
 const rowsPerSlice = 100
 
-/** Blocks that a slice searches for the events of a media item. */
+/** Blocks searched per slice for the events of a media item. */
 const blocksPerSlice = 250
 
-/** Reads a bounded slice in each turn of the event loop, so that deliveries do not wait for it. */
+/** Reads one bounded slice per event-loop turn, so deliveries don't wait. */
 export const sqliteReading = (tables: SyncTables): EventReading => ({
   rowsPerTurn: rowsPerSlice,
-  // So that a caller does not wait long.
+  // Bounds the time of a call.
   longestScan: { statements: 200 },
   isRetrying: 'due_at > $now',
   makeDue: 'due_at = $now, delayed_at = $now',
   slice: ({ mediaId, order }, after) => (mediaId === undefined ? everything : sliceOf(tables, mediaId, order, after)),
 })
 
-/** Finds the next events of a media item. It searches one block after another. */
+/** Finds the next events of a media item, block by block. */
 function sliceOf(tables: SyncTables, mediaId: string, order: CheckedQuery['order'], after: EventId | undefined): Slice {
   const isUp = order === 'oldest'
   const [bounds] = tables.read<{ first: number | null; last: number | null }>(

@@ -5,34 +5,34 @@ import { SqliteExpectations, type WrittenChanges } from './expectations.ts'
 import { hashMedia } from './schema.ts'
 import { prepareEvents } from './statements.ts'
 
-/** An event to store, in the form of the tables. */
+/** An event as the tables store it. */
 export interface WrittenEvent {
   readonly keyHash: string
   readonly media: number
   readonly event: string
   readonly receivedAt: number
   readonly trace: string | null
-  /** Absent if it changes no expectations. */
+  /** Absent if the event changes no expectations. */
   readonly changes?: WrittenChanges | undefined
-  /** Its id, once it is stored; `undefined` if its key was seen before. */
+  /** Set once stored. `undefined` for a duplicate. */
   id: number | undefined
 }
 
-/** When the next attempt of an event is due, and what the last one has changed. */
+/** A retry, and the progress to record with it. */
 export interface Delay {
   readonly delayMs: number
   readonly completed: readonly string[]
   /** JSON of its failed attempts. */
   readonly failed?: string | undefined
-  /** Number of attempts so far. */
+  /** Attempts so far. */
   readonly attempts: number
-  /** True if the event is no suspect any more. */
+  /** True to clear the suspicion. */
   readonly isHealthy: boolean
 }
 
-/** The tables of the remembered keys, the unfinished events and the expectations. Call each method in a transaction. */
+/** Keys, unfinished events and expectations. Call every method in a transaction. */
 export class SqliteEvents {
-  /** Makes the form in which the tables store a key. */
+  /** Returns a key as the tables store it. */
   readonly hashKey: (key: string) => string
   readonly expectations: SqliteExpectations
   readonly #sql: ReturnType<typeof prepareEvents>
@@ -47,7 +47,7 @@ export class SqliteEvents {
     return (this.#sql.idOf.get(hash) as { id: number } | null | undefined)?.id
   }
 
-  /** Prepares an event before its transaction. */
+  /** Serialises an event before its transaction. */
   write({ event, receivedAt, trace }: AcceptedEvent, changes?: ExpectationChanges): WrittenEvent {
     return {
       keyHash: this.hashKey(event.key),
@@ -60,7 +60,7 @@ export class SqliteEvents {
     }
   }
 
-  /** Stores an event and returns its id. `undefined`: its key is known. */
+  /** Stores an event and returns its id. `undefined`: the key is known. */
   accept(written: WrittenEvent): number | undefined {
     const { changes, lastInsertRowid } = this.#sql.remember.run(written.keyHash, Date.now(), written.media)
     if (Number(changes) === 0) return undefined
@@ -70,7 +70,7 @@ export class SqliteEvents {
     return id
   }
 
-  /** Stores up to `limit` overdue events in place of their expectations. Returns the ids of the new ones. */
+  /** Replaces up to `limit` overdue expectations with their events. Returns the ids of the new ones. */
   acceptDue(limit: number): readonly number[] {
     const due = this.expectations.takeDue(limit)
     return due.flatMap(
@@ -79,13 +79,13 @@ export class SqliteEvents {
     )
   }
 
-  /** Makes an event due now, whose unreadable delivery was replayed. */
+  /** Makes the event of a replayed unreadable delivery due now. */
   replayed(id: number): void {
     const now = Date.now()
     this.#sql.replayed.run(now, now, id)
   }
 
-  /** Removes a handled event, and keeps its record. */
+  /** Replaces an event with its record. */
   handled(id: number, record: string): void {
     this.#sql.handled.run(id, record)
   }
@@ -100,13 +100,13 @@ export class SqliteEvents {
     this.#sql.delay.run(Math.ceil(now + delayMs), now, attempts, all, failed ?? null, Number(!isHealthy), id)
   }
 
-  /** Records completed handlers, in addition to the recorded ones. */
+  /** Adds completed handlers to the recorded ones. */
   complete(id: number, handlers: readonly string[]): void {
     this.#sql.complete.run(JSON.stringify(this.allCompleted(id, handlers)), id)
   }
 
   /**
-   * Records, in the transaction of a handler, that the handler has completed.
+   * Records a handler as completed, in the transaction of the handler.
    * @throws WebhookError `lease_lost` if the handler must not run
    */
   completeOnce(id: number, handler: string): void {
@@ -116,12 +116,12 @@ export class SqliteEvents {
     this.complete(id, [handler])
   }
 
-  /** Lists the recorded handlers and the given ones. A transaction records its own handler, even if its answer was lost. */
+  /** Recorded and given handlers. A transaction records its handler even if its answer was lost. */
   allCompleted(id: number, handlers: readonly string[]): readonly string[] {
     return [...new Set([...(this.completed(id) ?? []), ...handlers])]
   }
 
-  /** Lists the handlers that are recorded as completed. `undefined`: the event has ended. */
+  /** Handlers recorded as completed. `undefined`: the event has ended. */
   completed(id: number): readonly string[] | undefined {
     const stored = this.#sql.completed.get(id) as { completed: string } | null | undefined
     return stored ? JSON.parse(stored.completed) : undefined

@@ -3,16 +3,16 @@ import type { SqliteDatabase } from './database.ts'
 import { hashMedia } from './schema.ts'
 import { prepareExpectations } from './statements.ts'
 
-/** The effects of an event on expectations, in the form in which the tables store them. */
+/** Expectation changes as the tables store them. */
 export interface WrittenChanges {
   readonly at: number
-  /** The hash of the rule and the media item of each end. */
+  /** Hashes of rule and media item. */
   readonly ends: readonly string[]
   readonly begins: readonly WrittenExpectation[]
 }
 
 interface WrittenExpectation {
-  /** A hash of its rule and its media item. */
+  /** Hash of rule and media item. */
   readonly watch: string
   readonly rule: string
   readonly dueAt: number
@@ -34,22 +34,22 @@ interface ExpectationRow {
 }
 
 /**
- * The tables of the open expectations and of the remembered ends. An expectation has its overdue event in the form of the
- * events' table, to which it is moved at its deadline. Call each method that writes in a transaction.
+ * Open expectations and remembered ends. An expectation carries its overdue event, ready for the event table. Call
+ * every writing method in a transaction.
  */
 export class SqliteExpectations {
   readonly #hashText: (text: string) => string
   readonly #sql: ReturnType<typeof prepareExpectations>
 
-  /** @param hashText makes the form in which the tables store a text of any length */
+  /** @param hashText hashes text of any length for the tables */
   constructor(database: SqliteDatabase, hashText: (text: string) => string) {
     this.#hashText = hashText
     this.#sql = prepareExpectations(database)
   }
 
-  /** Prepares the effects of an event before its transaction. */
+  /** Serialises changes before their transaction. */
   write(mediaId: string, { at, begins, ends }: ExpectationChanges): WrittenChanges {
-    // JSON, since a rule can have any name, and lone surrogates would all become one character.
+    // JSON, because a rule can have any name, and UTF-8 would merge all lone surrogates.
     const watchOf = (rule: string) => this.#hashText(JSON.stringify([rule, mediaId]))
     return {
       at: at.getTime(),
@@ -66,7 +66,7 @@ export class SqliteExpectations {
     }
   }
 
-  /** Takes the effects of an event that has been stored. */
+  /** Applies the changes of a stored event. */
   apply({ at, begins, ends }: WrittenChanges): void {
     for (const watch of ends) {
       this.#sql.end.run(watch, at)
@@ -76,13 +76,13 @@ export class SqliteExpectations {
       this.#sql.begin.run(watch, rule, at, dueAt, hash, media, event, trace, watch, at)
   }
 
-  /** The first deadline, in ms since the epoch; infinite if none is open. */
+  /** Next deadline (ms since the epoch), Infinity if none is open. */
   nextAt(): number {
     const { next } = this.#sql.next.get() as { next: number | null }
     return next ?? Number.POSITIVE_INFINITY
   }
 
-  /** Removes up to `limit` expectations whose deadline has passed, and returns them. */
+  /** Removes and returns up to `limit` expectations past their deadline. */
   takeDue(limit: number): readonly ExpectationRow[] {
     const due = this.#sql.due.all(Date.now(), limit) as ExpectationRow[]
     for (const { id } of due) this.#sql.remove.run(id)

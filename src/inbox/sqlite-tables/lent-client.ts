@@ -11,24 +11,24 @@ const endsTransaction =
   'the function must not begin or end a transaction. To undo a part of its writes, use a savepoint'
 
 /**
- * Guards the inbox's connection while handlers use it. The client, and every statement and cursor that comes from it, works
- * while the function of a transaction runs, and until a statement ends the transaction: what came after that would be
- * committed by itself. Functions are synchronous, so no two of them overlap and all of them can share one client.
+ * Guards the inbox's connection while handlers use it. The client, with every statement and cursor that comes from it,
+ * works until the transaction's function returns or a statement ends the transaction: anything later would autocommit.
+ * Functions are synchronous, so they can't overlap and can share one client.
  */
 export class LentClient {
   readonly #client: object
   readonly #guards = new WeakMap<object, object>()
   readonly #cursors = new Set<Cursor>()
-  /** Set while a function runs: returns `true` if its transaction still has what the inbox wrote in it. */
+  /** Set while a function runs. True if the transaction still contains the inbox's own write. */
   #isIntact: (() => boolean) | undefined
-  /** The error with which SQLite rolled the transaction back, such as that of a full disk. */
+  /** The error that made SQLite roll back, such as a full disk. */
   #rolledBack: { readonly error: unknown } | undefined
 
   constructor(connection: object) {
     this.#client = this.#guard(connection)
   }
 
-  /** Runs a function with the client. Throws if it is not synchronous, or if a statement has ended the transaction. */
+  /** Runs a function with the client. Throws if it isn't synchronous, or if a statement ended the transaction. */
   lend<Result>(isIntact: () => boolean, run: (client: never) => Result): Result {
     this.#isIntact = isIntact
     try {
@@ -43,7 +43,7 @@ export class LentClient {
     }
   }
 
-  /** An open cursor keeps its snapshot: once another connection has written, this one could not write any more. */
+  /** An open cursor keeps its snapshot. After a write by another connection, this one could no longer write. */
   #closeCursors(): void {
     for (const cursor of this.#cursors) close(cursor)
     this.#cursors.clear()
@@ -52,7 +52,7 @@ export class LentClient {
   #guard(target: object): object {
     const known = this.#guards.get(target)
     if (known !== undefined) return known
-    // Not the target itself, whose frozen properties a proxy could not guard.
+    // Not the target itself: a proxy can't replace its frozen properties.
     const shadow = typeof target === 'function' ? () => {} : Object.create(Object.getPrototypeOf(target))
     const guard = new Proxy(shadow, {
       get: (_, name) => {
@@ -62,7 +62,7 @@ export class LentClient {
       },
       set: (_, name, value) => Reflect.set(target, name, value, target),
       has: (_, name) => Reflect.has(target, name),
-      // The function that `transaction` of better-sqlite3 returns.
+      // better-sqlite3's `transaction` returns a function.
       apply: (_, self, args) => this.#call(() => Reflect.apply(target as () => unknown, self, args)),
     })
     this.#guards.set(target, guard)
@@ -102,7 +102,7 @@ export class LentClient {
 
 interface Cursor {
   readonly rows: Iterator<unknown>
-  /** `true` for an iterator of libsql, which has no `return`: it is closed by its last row. */
+  /** True for libsql's iterator, which has no `return`: reading the last row closes it. */
   readonly canDrain: boolean
 }
 
@@ -111,40 +111,40 @@ function close({ rows, canDrain }: Cursor): void {
     if (rows.return !== undefined) rows.return()
     else if (canDrain) while (rows.next().done !== true);
   } catch {
-    // A cursor that fails is closed.
+    // A failed cursor is closed.
   }
 }
 
 const isFunction = (value: unknown, name: string): boolean => typeof Object(value)[name] === 'function'
 
-/** Returns `true` for what runs queries: a connection, a statement, a cursor or a function. Rows have no functions. */
+/** True for anything that runs queries: a connection, statement, cursor or function. Rows have no methods. */
 const isHandle = (value: unknown): value is object =>
   typeof value === 'function' ||
   (typeof value === 'object' && ['next', 'all', 'exec', 'prepare', 'toArray'].some((name) => isFunction(value, name)))
 
-/** Throws for a result with a `then`, without calling it: that would run a lazy query outside the transaction. */
+/** Rejects a thenable without calling `then`: that would run a lazy query outside the transaction. */
 function checkSynchronous(result: unknown): void {
   if (!isFunction(result, 'then')) return
   try {
-    // No code awaits it, and it may reject later.
+    // Nobody awaits it, and it may reject later.
     Promise.prototype.then.call(result, undefined, () => {})
   } catch {
-    // Not a promise: a query that has not run.
+    // Not a promise: a query that hasn't run.
   }
   throw invalid(notSynchronous)
 }
 
-/** Matches SQL with a statement that begins or ends a transaction. */
+/** Matches SQL that begins or ends a transaction. */
 const controlSql = /(^|;)\s*(begin|commit|end|rollback(?!\s+(transaction\s+)?to\b))\b/i
 const quotedOrComment = /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(\*\/|$)/g
 
 function controlsTransaction(name: PropertyKey | undefined, sql: unknown): boolean {
-  // node:sqlite also takes a template of SQL.
+  // node:sqlite also takes a tagged template.
   const text = Array.isArray(sql) && 'raw' in sql ? sql.join('?') : sql
   if (typeof text !== 'string' || (text === sql && name !== 'exec' && name !== 'prepare')) return false
   if (/inbox_handler/i.test(text)) return true
   const bare = text.replace(quotedOrComment, ' ')
-  // The body of a trigger is statements up to an END.
+  // A trigger's body ends with END.
   const isTrigger = /\bcreate\s+(temp\s+|temporary\s+)?trigger\b/i.test(bare)
   return controlSql.test(isTrigger ? bare.replace(/\b(begin|end)\b/gi, ' ') : bare)
 }

@@ -1,17 +1,17 @@
 import type { SqliteDatabase } from './database.ts'
 import { prepareOwner } from './statements.ts'
 
-/** The row of the process that handles the events. Make it, and call each method, in a transaction. */
+/** The row of the process that handles the events. Construct it and call its methods in a transaction. */
 export class OwnerRow {
-  /** The minimum time before an event starts while this process recovers, in ms. */
+  /** During recovery: minimum time before an event starts (ms). */
   readonly holdMs: number = 0
   protected readonly sql: ReturnType<typeof prepareOwner>
   protected readonly token: string
-  /** The row that the previous process left: it crashed, or it was recovering itself. */
+  /** Row left by a process that crashed, or stopped during its recovery. */
   protected readonly previous: { readonly pid: number; readonly running: string | null } | undefined
   #isRecovering = false
 
-  /** Takes over from the previous process, and counts its crash for the events that it recorded as running. */
+  /** Takes over from the previous process, and counts its crash against the events it listed as running. */
   constructor(database: SqliteDatabase, token: string) {
     this.sql = prepareOwner(database)
     this.token = token
@@ -30,18 +30,18 @@ export class OwnerRow {
     this.sql.add.run(this.token, pid, isRecovering ? '[]' : null)
   }
 
-  /** Records the rows of the events that run. */
+  /** Lists the running events, by row id. */
   recordRunning(rows: readonly number[]): void {
     this.sql.record.run(JSON.stringify(rows), this.token)
   }
 
-  /** From now on, this process does not record what runs. */
+  /** Ends the recovery: this process stops listing its running events. */
   recovered(): void {
     this.sql.record.run(null, this.token)
     this.#isRecovering = false
   }
 
-  /** Releases the storage. While this process recovers, its row stays, so that the next one continues that. */
+  /** Releases the storage. During recovery the row stays, so the next process continues it. */
   release(): void {
     if (this.#isRecovering) this.recordRunning([])
     else this.sql.remove.run(this.token)

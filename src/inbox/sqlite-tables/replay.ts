@@ -4,7 +4,7 @@ import type { SqliteEvents } from './events.ts'
 import type { SqliteSql } from './sql.ts'
 import type { Commits } from './storage.ts'
 
-/** Makes the step that puts an event back. It is due now, and behind the other retries that are. */
+/** The step that puts an event back: due now, after the other due retries. */
 export const putBack: Replays['putBack'] = ({ id }, { event, receivedAt, trace, completed, failedAttempts = [] }) => {
   const now = Date.now()
   return {
@@ -23,7 +23,6 @@ export const putBack: Replays['putBack'] = ({ id }, { event, receivedAt, trace, 
   }
 }
 
-/** Replaces unreadable deliveries by their events. */
 export const replaceIn =
   (
     { events, sql }: { readonly events: SqliteEvents; readonly sql: SqliteSql },

@@ -1,7 +1,6 @@
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import type { ClaimedEvent } from '../sql/event.ts'
 
-/** An unfinished event as a row of its table. */
 export interface EventRow {
   readonly id: number
   readonly event: string

@@ -1,25 +1,25 @@
 import type { SqliteDatabase } from './database.ts'
 
-/** Rises with every incompatible change of the tables. */
+/** Incremented with every incompatible change. */
 const schemaVersion = 1
 
 /**
- * The events of a media item are looked up in blocks of 4,096 ids each. In one index of all media items, each event
- * would change a page of its own. The events of a block share a few pages, and so do the events of a commit.
+ * Ids per block. A media item's events are looked up block by block: in one index over all media items, every insert
+ * would dirty another page, while a block's events share a few.
  */
 export const idsPerBlock = 4_096
 
-/** The number of the block of an id, in SQL. */
 export const blockOfId = 'id >> 12'
 
 export const blockOf = (id: number): number => Math.floor(id / idsPerBlock)
 
-// Keys outlive their events, so they have a table of their own, as hashes, and the table of events stays small. Handled
-// events have a table that grows only at its end: an outcome in the row of the key would move its neighbours. A trigger
-// removes a handled event, for half the price of a second statement from outside. `id` is the order of acceptance, in all
-// tables. `due_at` is null unless the event waits for a retry; `delayed_at`, the time at which it was set, lies ahead if the clock
-// was ahead then. `since` is the time of the last retry. `owner.running` lists the events that may be running, while that is
-// recorded: see claims.ts. `watch` is a hash of a rule and a media item.
+// Keys outlive their events, so they have their own table, hashed, and the event table stays small. Handled events go
+// to an append-only table: an outcome in the key's row would move its neighbours. A trigger deletes a handled event, at
+// half the cost of a second statement.
+//
+// `id` is the order of acceptance in every table. `due_at` is null unless the event waits for a retry. `delayed_at` is
+// when that was set: in the future if the clock was ahead. `since` is the time of the last retry. `owner.running` lists
+// possibly running events (claims.ts). `watch` is a hash of rule and media item.
 const schema = `
   CREATE TABLE IF NOT EXISTS inbox_key (
     id INTEGER PRIMARY KEY,
@@ -97,17 +97,17 @@ const schema = `
   ) WITHOUT ROWID;
 `
 
-/** Makes the tables if there are none. Part of a transaction. */
+/** Creates missing tables. Call it in a transaction. */
 export function makeTables(database: SqliteDatabase): void {
   database.exec('CREATE TABLE IF NOT EXISTS inbox_schema (version INTEGER NOT NULL)')
-  // First: the statements of this version need not fit the tables of a newer one.
+  // First: this version's statements may not fit a newer schema.
   checkVersion(database)
   database.exec(schema)
-  // Written every time, so that a read-only file is an error now and not at the first event.
+  // Every time, so that a read-only file fails now, not at the first event.
   database.exec(`INSERT OR REPLACE INTO inbox_schema (rowid, version) VALUES (1, ${schemaVersion})`)
 }
 
-/** Throws when a newer version made the tables, or when there are no tables. */
+/** Throws if there are no tables, or a newer version made them. */
 export function checkVersion(database: SqliteDatabase): void {
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE name = 'inbox_schema'").all()
   if (tables.length === 0) throw new Error('it is not the file of an inbox')
@@ -117,8 +117,8 @@ export function checkVersion(database: SqliteDatabase): void {
 }
 
 /**
- * Hashes a media item id to a number, for an index that is smaller than one of texts. Two ids can have the same number,
- * so a search also compares the ids. The hash is FNV-1a, since other hashes are only asynchronous on Workers.
+ * Hashes a media id to 32 bits, for a smaller index. Hashes can collide, so searches compare ids too. FNV-1a, because
+ * Workers offer the others only asynchronously.
  */
 export function hashMedia(mediaId: string): number {
   let hash = 0x811c9dc5

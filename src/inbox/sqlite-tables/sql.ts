@@ -4,11 +4,11 @@ import type { SqliteDatabase, SqliteStatement } from './database.ts'
 
 interface Prepared {
   readonly statement: SqliteStatement
-  /** The number of the value at each place of the statement, from 1 on, and 0 for the time. */
+  /** Value number for each placeholder, from 1. 0 stands for the current time. */
   readonly order: readonly number[]
 }
 
-/** The statements of the tables, each prepared once. */
+/** Statements over the tables, each prepared once. */
 export class SqliteSql {
   readonly #database: SqliteDatabase
   readonly #prepared = new Map<string, Prepared>()
@@ -22,7 +22,7 @@ export class SqliteSql {
     return statement.all(...inOrder(order, values)) as Row[]
   }
 
-  /** Changes rows, as part of a transaction. Returns their number. */
+  /** Changes rows in the caller's transaction. Returns their number. */
   run({ sql, values }: Step): number {
     const { statement, order } = this.#prepare(sql)
     return Number(statement.run(...inOrder(order, values)).changes)
@@ -48,15 +48,14 @@ const inOrder = (order: readonly number[], values: readonly Value[]) =>
 
 export interface TablesOptions {
   readonly hashKey: (key: string) => string
-  /** @throws WebhookError once the tables cannot be read any more */
+  /** @throws WebhookError once the tables are closed */
   readonly checkOpen: () => void
-  /** Carries out a write in a transaction. */
+  /** Runs a write in a transaction. */
   readonly commit: <T>(write: () => T) => Promise<T>
-  /** Called with the signal of a change, once it is committed. Others see it in the file. */
+  /** Called with the signal of a committed change. Other processes see the change in the file. */
   readonly changed?: (signal: Signal) => void
 }
 
-/** The tables of an inbox, over its statements. */
 export const tablesOver = (sql: SqliteSql, { hashKey, checkOpen, commit, changed }: TablesOptions): SyncTables => ({
   hashKey,
   hex: (column) => `hex(${column})`,

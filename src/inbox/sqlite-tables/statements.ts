@@ -1,25 +1,24 @@
 import type { SqliteDatabase } from './database.ts'
 
-// The statements on the path of an event, and of the upkeep.
+// Statements on the path of an event, and for upkeep.
 
-/** The number of keys that are cleaned up at a time. It takes about a millisecond, and deliveries may have to wait. */
+/** Keys per clean-up: about a millisecond, which deliveries may have to wait. */
 export const keysPerCleanUp = 250
 
 /**
- * The inserts that also have statements of several rows. `OR FAIL` and `OR IGNORE` spare SQLite a copy of each page that such a
- * statement changes, which it keeps to undo the statement alone: that takes 2 µs of CPU less for an event, of 14. Nothing is
- * lost by it, since an error undoes the whole transaction.
+ * Inserts that are also prepared for several rows. `OR FAIL` and `OR IGNORE` spare SQLite its statement journal, a copy
+ * of every changed page: 2 µs of 14 µs CPU per event. The journal isn't needed, because an error rolls back the whole
+ * transaction.
  */
 const inserts = {
   key: { into: 'INSERT OR IGNORE INTO inbox_key (hash, accepted_at, media)', row: '(?, ?, ?)' },
   event: { into: 'INSERT OR FAIL INTO inbox_event (id, event, received_at, trace)', row: '(?, ?, ?, ?)' },
-  // A trigger removes the event. The record is there already only if its commit took effect and was reported as failed.
-  // REPLACE, not IGNORE: ids start over once every key is forgotten, and a stale record of the same id would keep the trigger
-  // from removing the event.
+  // A trigger deletes the event. The record already exists only if its commit succeeded but was reported as failed.
+  // REPLACE, not IGNORE: ids start over once all keys are forgotten, and a stale record under the same id would
+  // suppress the trigger.
   handled: { into: 'INSERT OR REPLACE INTO inbox_handled (id, record)', row: '(?, ?)' },
 } as const
 
-/** Makes the SQL that inserts rows. */
 export function insertOf(what: keyof typeof inserts, rows = 1): string {
   const { into, row } = inserts[what]
   return `${into} VALUES ${Array(rows).fill(row).join()}`
@@ -84,8 +83,8 @@ export const prepareOwner = (database: SqliteDatabase) => ({
   remove: database.prepare('DELETE FROM inbox_owner WHERE token = ?'),
   owns: database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?'),
   record: database.prepare('UPDATE inbox_owner SET running = ? WHERE token = ?'),
-  // Of the events on the list, the first one of each media item may have been running: a lane runs one at a time. The first crash
-  // of an event came before there was a list, so it counts with the second.
+  // Of the listed events, only the first per media item can have been running: a lane runs one at a time. An event's
+  // first crash came before there was a list, so it is counted along with the second.
   countCrash: database.prepare(
     `UPDATE inbox_event SET crashes = CASE crashes WHEN 0 THEN 2 ELSE crashes + 1 END
      WHERE id IN (
@@ -96,11 +95,14 @@ export const prepareOwner = (database: SqliteDatabase) => ({
   hasWork: database.prepare('SELECT 1 FROM inbox_event WHERE due_at IS NULL OR due_at <= ? LIMIT 1'),
 })
 
-/** The end of a handled event in its record, in ms since the epoch. A damaged record has none, and expires with its key. */
+/**
+ * SQL expression for the end of a handled event (ms since the epoch). Null for a damaged record, which expires with its
+ * key.
+ */
 const endedAt = "CASE WHEN json_valid(record) THEN json_extract(record, '$[3]') + json_extract(record, '$[4]') END"
 
 export const prepareCleanUp = (database: SqliteDatabase) => ({
-  // A clock that was ahead when an event was delayed would delay it for as long.
+  // A clock that was ahead would otherwise delay its events by as much.
   correctDelays: database.prepare(
     `UPDATE inbox_event SET due_at = ? + due_at - delayed_at, delayed_at = ?
      WHERE due_at IS NOT NULL AND delayed_at > ?`,
@@ -108,8 +110,8 @@ export const prepareCleanUp = (database: SqliteDatabase) => ({
   lastOfSlice: database.prepare(
     `SELECT id, accepted_at FROM inbox_key WHERE id > ? ORDER BY id LIMIT 1 OFFSET ${keysPerCleanUp - 1}`,
   ),
-  // Keys with a future time are also removed. They come from a clock that was ahead, and would stay too long. A replay can
-  // end long after its acceptance, and a duplicate can follow it for as long as any other.
+  // Also deletes keys from the future, left by a clock that was ahead. A replay can end long after its acceptance; its
+  // duplicates can still come for the full TTL.
   remove: database.prepare(
     `DELETE FROM inbox_key
      WHERE id > ? AND id <= ? AND accepted_at NOT BETWEEN ? AND ?

@@ -5,7 +5,7 @@ import { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteEvents } from './events.ts'
 import { SqliteSql } from './sql.ts'
 
-/** The limits of an inbox, or of each object. */
+/** Limits of an inbox, or of each object. */
 export interface InboxLimits {
   readonly concurrency: number
   readonly maxWaiting: number
@@ -20,7 +20,6 @@ export const limitRules: Rules<InboxLimits> = {
   ttlMs: wholeNumber(),
 }
 
-/** Fills in the defaults. */
 export const limitsOf = ({
   concurrency = 16,
   maxWaiting = 10_000,
@@ -28,7 +27,6 @@ export const limitsOf = ({
   ttlMs = 86_400_000,
 }: Partial<InboxLimits>): InboxLimits => ({ concurrency, maxWaiting, maxDeadLetters, ttlMs })
 
-/** The tables of an inbox. */
 export interface SqliteTables {
   readonly database: SqliteDatabase
   readonly sql: SqliteSql
@@ -42,23 +40,23 @@ export function tablesOf<Events extends SqliteEvents>(database: SqliteDatabase, 
 }
 
 interface WriteOptions {
-  /** True if it runs code of a handler. */
+  /** True if it runs a handler's code. */
   readonly isHandlers?: boolean
-  /** True if it need not be on disk soon: no acknowledgement waits for it. */
+  /** True if nobody waits for it to be on disk. */
   readonly canWait?: boolean
 }
 
 export interface Commits {
   /**
-   * Resolves with the result of `write` once it is on disk. Rejects if it was undone.
-   * @param write changes the database. May run more than once; every run except the last is undone. Only a handler's write may
-   * throw its own errors: another error would also undo the other writes
+   * Resolves with the result of `write` once it is on disk. Rejects if it was rolled back.
+   * @param write changes the database. May run more than once; all runs but the last are rolled back. Only a handler's
+   * write may throw errors of its own, because any other error rolls back the other writes too
    */
   add<T>(write: () => T, options?: WriteOptions): Promise<T>
   /** Stores an event, and returns its id once it is on disk. `undefined`: its key is known. */
   accept(written: Parameters<SqliteEvents['accept']>[0]): MaybePromise<number | undefined>
-  /** Number of writes that wait for the next commit. */
+  /** Number of deferred writes. */
   readonly deferred: number
-  /** False if the inbox has lost its storage, which it reports. Cheap enough for every attempt. */
+  /** False once the inbox has lost its storage; reports the loss. Cheap enough for every attempt. */
   isOwner(): boolean
 }

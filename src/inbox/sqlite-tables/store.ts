@@ -29,29 +29,29 @@ export interface SqliteStoreOptions {
   readonly transact: EventStore['transact']
   readonly limits: InboxLimits
   readonly host: InboxHost
-  /** The name of this process, for operators. Absent if it has none. */
+  /** Name of this process, for operators. */
   readonly process?: string
   /** Maximum number of held events that wait. */
   readonly readAhead: number
-  /** Memory of held events beyond which no more are claimed (bytes, about). */
+  /** Memory of held events past which claims stop (bytes, about). */
   readonly maxBytes: number
-  /** True to count the unfinished events in one turn, so that the first event is accepted in its own. */
+  /** True to count the unfinished events in one turn, so that the first accept can be synchronous. */
   readonly countsAtOnce?: boolean
 }
 
-/** Delays before the next clean-up (ms): usually, and while there is much to clean up. */
+/** Delays between clean-ups (ms). */
 export const cleanUpMs = { usual: 500, busy: 20 }
 
-/** Rows that are counted in one turn: one or two milliseconds. */
+/** Rows counted per event-loop turn: one or two milliseconds. */
 const rowsPerTurn = 2_000
 
-/** Delay before the next look at what is overdue, while there is no room for it (ms). */
+/** Delay before overdue expectations are retried, while the inbox is full (ms). */
 const fullRetryMs = 1_000
 
-/** Delay before the next try, while the tables can't be read at the start (ms). */
+/** Delay before the start is retried, while the tables can't be read (ms). */
 const startRetryMs = 1_000
 
-/** SQLite's tables, which one process at a time opens: a file, or the storage of a Durable Object. */
+/** Store over SQLite tables that one process at a time opens: a file, or a Durable Object's storage. */
 export class SqliteStore implements EventStore {
   readonly replays: Replays
   readonly replace: Parsing['replace']
@@ -72,7 +72,7 @@ export class SqliteStore implements EventStore {
   readonly #cleanUp: SqliteCleanUp
   readonly #sql: ReturnType<typeof prepareClaims>
   readonly #unfinished: UnfinishedCount
-  /** Number of events on their way to the disk. */
+  /** Number of events being committed. */
   #pending = 0
   #isClosed = false
 
@@ -98,7 +98,7 @@ export class SqliteStore implements EventStore {
     this.#sql = prepareClaims(storage.database)
     this.replays = {
       putBack,
-      // So that a replay in another process takes its turns beside this one's.
+      // One, so that a replay from another process gets its turn.
       maxCommit: 1,
       check: () => {
         if (this.#isFull()) throw new WebhookError('overloaded', 'too many events are waiting')
@@ -110,7 +110,7 @@ export class SqliteStore implements EventStore {
     }
     this.replace = replaceIn(storage, commits, host)
     this.#unfinished = new UnfinishedCount(storage.database, countsAtOnce ? Number.MAX_SAFE_INTEGER : rowsPerTurn)
-    // Now: tables that can't be read are not opened.
+    // Fails here, not later, if the tables can't be read.
     this.#unfinished.finish()
   }
 
@@ -136,17 +136,16 @@ export class SqliteStore implements EventStore {
     await this.#unfinished.finish()
   }
 
-  /** True if no event is left. */
   protected get isEmpty(): boolean {
     return this.#unfinished.number === 0
   }
 
-  /** Time of the next deadline (ms since the epoch), Infinity if none is open. */
+  /** Next deadline (ms since the epoch), Infinity if none is open. */
   protected deadlineAt(): number {
     return this.options.storage.events.expectations.nextAt()
   }
 
-  /** Time at which an event can go on (ms since the epoch), now at the earliest. Infinity if none can. */
+  /** When an event can continue (ms since the epoch), now at the earliest. Infinity if none can. */
   protected workAt(): number {
     const { running = 0, isPaused = false } = this.listener?.load() ?? {}
     if (running > 0) return Date.now()
@@ -159,7 +158,7 @@ export class SqliteStore implements EventStore {
   #isFull(): boolean {
     const unfinished = this.#unfinished.number + this.#pending - this.options.commits.deferred
     const { maxWaiting } = this.options.limits
-    // At first nothing runs yet.
+    // Without a listener nothing runs yet.
     return this.listener?.isFull(unfinished, maxWaiting) ?? unfinished >= maxWaiting
   }
 
@@ -200,7 +199,7 @@ export class SqliteStore implements EventStore {
     try {
       await this.#unfinished.finish()
     } catch {
-      // What waited for that was rejected.
+      // Callers that waited for the count were rejected.
     }
   }
 
@@ -208,7 +207,7 @@ export class SqliteStore implements EventStore {
     const { storage, commits, limits } = this.options
     const { expectations } = storage.events
     await this.#unfinished.finish()
-    // Deliveries have the other half of the room.
+    // Deliveries get the other half of the room.
     const waiting = this.#unfinished.number - (this.listener?.load().running ?? 0)
     const room = Math.ceil(limits.maxWaiting / 2) - waiting
     if (room <= 0) return fullRetryMs
@@ -229,14 +228,14 @@ export class SqliteStore implements EventStore {
   }
 
   look(_reason: Reason): void {
-    // What others change is due.
+    // Changes by others are due.
   }
 
   async keepOnly(_held: readonly HeldEvent[]): Promise<void> {
     this.#claims.startOver()
   }
 
-  /** Others have changed the tables, or some events may be there although their commit seemed to fail. */
+  /** Forgets positions and counts. For changes by other processes, and commits that may have succeeded after all. */
   protected startOver(): void {
     this.#claims.startOver()
     this.#unfinished.startOver()
@@ -250,7 +249,8 @@ export class SqliteStore implements EventStore {
       await commits.add(() => events.complete(id, end.completed))
     } else if (end.kind === 'handled') {
       const record = writeHandled(end.job, end.handlers)
-      // If the process ends before, its handlers run again, as after any crash. The next suspect waits for it.
+      // Deferrable: after a crash the handlers run again, as they would anyway. The end of a suspect isn't, since the
+      // next one waits for it.
       await commits.add(() => events.handled(id, record), { canWait: !end.job.isSuspect })
       this.#unfinished.ended(id)
     } else if (end.kind === 'dead') {
@@ -285,7 +285,7 @@ export class SqliteStore implements EventStore {
   }
 
   async end(): Promise<void> {
-    // Without this record the next process takes this one for crashed, which does no harm.
+    // If this isn't recorded, the next process assumes a crash, which does no harm.
     await this.options.commits.add(() => this.options.owner.release()).catch(() => {})
   }
 

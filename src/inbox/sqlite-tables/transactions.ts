@@ -3,10 +3,10 @@ import type { TransactionScope } from '../inbox.ts'
 import type { SqliteEvents } from './events.ts'
 import type { LentClient } from './lent-client.ts'
 
-/** `never` for a promise, so that an asynchronous function does not compile. */
+/** `never` for a promise, so that an async function does not compile. */
 export type Synchronous<Result> = Result extends PromiseLike<unknown> ? never : Result
 
-/** Runs the functions of handlers in transactions, each with the record that its handler has completed. */
+/** Runs handlers' functions in transactions that also record their handler as completed. */
 export class RecordedRuns {
   readonly #events: SqliteEvents
   readonly #lent: LentClient
@@ -16,7 +16,10 @@ export class RecordedRuns {
     this.#lent = lent
   }
 
-  /** Records that a handler has completed and runs its function, as part of a transaction. If it throws, undo both. */
+  /**
+   * Records the handler as completed and runs its function. The caller owns the transaction, and rolls it back on a
+   * throw.
+   */
   run<Result>(id: number, { handler, signal }: TransactionScope, run: (client: never) => MaybePromise<Result>): Result {
     signal.throwIfAborted()
     this.#events.completeOnce(id, handler)

@@ -2,12 +2,12 @@ import { nextTurn } from '../../internal/timers.ts'
 import type { SqliteDatabase } from './database.ts'
 import { prepareClaims } from './statements.ts'
 
-/** The number of unfinished events. Counting takes some turns, in which events are stored and end. */
+/** Number of unfinished events. Counting takes several turns, while events come and go. */
 export class UnfinishedCount {
   readonly #ids: ReturnType<typeof prepareClaims>['ids']
   readonly #rowsPerTurn: number
   #number = 0
-  /** The events up to this id are counted. */
+  /** Events up to this id are counted. */
   #upTo = 0
   #counting: Promise<void> | undefined
 
@@ -28,18 +28,18 @@ export class UnfinishedCount {
     if (id <= this.#upTo) this.#number--
   }
 
-  /** Others have changed the rows. */
+  /** Call when other processes changed the rows. */
   startOver(): void {
     this.#number = 0
     this.#upTo = 0
   }
 
-  /** Counts no more: the tables are closed. */
+  /** Stops counting: the tables are closed. */
   stop(): void {
     this.#upTo = Number.POSITIVE_INFINITY
   }
 
-  /** Counts what is not counted yet. `undefined`: nothing. If the rows can't be read, the next call goes on. */
+  /** Counts the rest. `undefined` if nothing is left to count. After a failed read, the next call continues. */
   finish(): Promise<void> | undefined {
     if (this.#counting !== undefined) return this.#counting
     this.#countSome()
