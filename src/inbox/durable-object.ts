@@ -15,23 +15,22 @@ export interface DurableObjectInboxOptions {
   /** The binding to the class that {@link inboxObject} made. */
   readonly namespace: ObjectNamespace
   /**
-   * The number of objects. The events of one media item go to one object. Choose it once: after a change, an event that is
-   * delivered again can be handled twice, and the dead letters of objects beyond a smaller number are not listed.
+   * Number of objects. The events of one media item go to one object. Choose it once: after a change, a repeated
+   * delivery can be handled twice, and a smaller number hides the dead letters of the objects left out.
    * @defaultValue 16
    */
   readonly shards?: number
   /**
-   * The time in which an object has to store an event, repeated tries included, in ms. After that, the delivery is
-   * answered 503 `unavailable`.
+   * Time an object has to store an event, retries included (ms). Past it, the delivery is answered 503 `unavailable`.
    * @defaultValue 2_500
    */
   readonly timeoutMs?: number
 }
 
 /**
- * An inbox in Durable Objects, as the Worker that receives the deliveries sees it: acknowledged events survive the end of
- * every request, isolate and machine. The Worker hands each event over to the object of its media item, and the handlers run
- * there.
+ * An inbox in Durable Objects, as seen by the Worker that receives the deliveries: acknowledged events survive the end
+ * of any request, isolate or machine. The Worker hands each event to the object of its media item, where the handlers
+ * run.
  *
  * ```ts
  * const makeReceiver = (env: Env, inbox: InboxDefinition) =>

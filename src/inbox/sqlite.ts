@@ -15,45 +15,43 @@ export type { SqliteDatabase, SqliteStatement } from './sqlite-tables/database.t
 export type { Synchronous } from './sqlite-tables/transactions.ts'
 
 /**
- * The options of `sqliteInbox`: either `path` or `database`, and the limits.
+ * The options of `sqliteInbox`: `path` or `database`, and the limits.
  * @typeParam Database the type of `database`. Handlers write with it in their transactions
  */
 export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteDatabase> {
-  /** The file. It is made if it does not exist. Use a local disk: network file systems lock unreliably. */
+  /** Path of the file, created if missing. Use a local disk: network file systems lock unreliably. */
   readonly path?: string
   /**
-   * A connection to use instead, of better-sqlite3 or with its interface. The inbox changes its settings, and does not
+   * A connection to use instead, from better-sqlite3 or with its interface. The inbox changes its settings and does not
    * close it.
    */
   readonly database?: Database
   /**
-   * The number of events that are handled at a time.
+   * Number of events handled at a time.
    * @defaultValue 16
    */
   readonly concurrency?: number
   /**
-   * The number of events that may wait, for a slot or for a retry. Beyond that, deliveries are answered 503.
+   * Maximum number of events waiting for a slot or a retry. Past it, deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * The number of events that are kept as dead letters. The newest ones stay. Up to 1,000 unreadable deliveries are
-   * also kept.
+   * Maximum number of events kept as dead letters, the newest. Up to 1,000 unreadable deliveries are kept besides.
    * @defaultValue 10_000
    */
   readonly maxDeadLetters?: number
   /**
-   * The time for which event keys are remembered, in ms from the ends of their events.
+   * Time event keys are remembered, from the end of their event (ms).
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
 }
 
 /**
- * An inbox in a SQLite file: acknowledged events survive the process and a power failure. If events were waiting or
- * running when the process ended, the next process that opens the file handles them. Only one process at a time can
- * open it. The driver is node:sqlite, or libsql if Node has none. Handlers that write to the same file get
- * `context.transaction`.
+ * An inbox in a SQLite file: acknowledged events survive the process and a power failure. Events that were waiting or
+ * running are handled by the next process that opens the file. Only one process at a time can open it. The driver is
+ * node:sqlite, or libsql if Node has none. Handlers that write to the same file get `context.transaction`.
  *
  * ```ts
  * const receiver = createReceiver({ verify, inbox: sqliteInbox({ path: '/var/lib/app/events.db' }) })
@@ -61,7 +59,7 @@ export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteData
  *   await transaction((database) => database.prepare('INSERT INTO finished VALUES (?)').run(event.mediaId))
  * })
  * ```
- * @throws WebhookError `invalid_option`; opening it throws `unavailable` when the file cannot be used
+ * @throws WebhookError `invalid_option`; opening it throws `unavailable` if the file cannot be used
  */
 export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
   options: SqliteInboxOptions<Database>,
@@ -89,7 +87,7 @@ export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
 
 function opener(path: string | undefined, database: SqliteDatabase | undefined): () => OwnedFile {
   if (path === undefined && typeof database?.prepare === 'function') return () => ownDatabase(database)
-  // SQLite keeps a database with one of these names in memory.
+  // SQLite keeps databases of these names in memory.
   const isFile = typeof path === 'string' && path !== '' && path !== ':memory:'
   if (database === undefined && isFile) return () => ownFile(path)
   throw new WebhookError('invalid_option', 'sqliteInbox: give either the path of a file or a database')

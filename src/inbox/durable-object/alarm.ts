@@ -2,33 +2,33 @@ import type { Logger } from '../../internal/logger.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { ObjectStorage } from '../../storage/durable-objects.ts'
 
-/** Time after which an object that has ended with work left is woken (ms). */
+/** Delay until an object that ended with work left is woken (ms). */
 const guardMs = 5_000
 
-/** Longest time that one alarm waits for work (ms). The platform gives it 15 minutes. */
+/** Longest wait of one alarm for its work (ms). The platform allows 15 minutes. */
 const maxMs = 600_000
 
-/** Delay between two looks at the work (ms). */
+/** Time between two looks at the work (ms). */
 const lookMs = 100
 
-/** The alarm waits for what is due within this time (ms). */
+/** The alarm stays for work due within this time (ms). */
 const soonMs = 1_000
 
 export interface ObjectAlarmOptions {
   readonly storage: Pick<ObjectStorage, 'setAlarm' | 'deleteAlarm'>
   readonly logger: Logger
-  /** Time at which an event can go on (ms since the epoch), now at the earliest. Infinity if none can. */
+  /** When an event can continue (ms since the epoch), now at the earliest. Infinity if none can. */
   readonly workAt: () => number
-  /** Time of the next deadline, which can have passed. Infinity if nothing is expected. */
+  /** Next deadline, possibly past (ms since the epoch). Infinity if nothing is expected. */
   readonly deadlineAt: () => number
-  /** Makes events of what is overdue. */
+  /** Turns overdue expectations into events. */
   readonly handOver: () => Promise<void>
 }
 
 /**
- * The alarm of an object that is an inbox. While events are left or expected, one is set: it keeps the object in memory while
- * events are handled, wakes it for a retry or a deadline, and wakes it after a crash. `setAlarm` belongs to the writes of its
- * turn, so an event is never stored without its alarm.
+ * The alarm of an inbox object, set while events are left or expected. It keeps the object in memory while events are
+ * handled, and wakes it for a retry, for a deadline or after a crash. `setAlarm` commits with the other writes of its
+ * turn, so no event is stored without an alarm.
  */
 export class ObjectAlarm {
   readonly #options: ObjectAlarmOptions
@@ -39,15 +39,15 @@ export class ObjectAlarm {
     this.#options = options
   }
 
-  /** An event was stored. Brings the alarm forward. */
+  /** Call when an event was stored. Brings the alarm forward. */
   guard(): void {
-    // Each delivery comes here, and only a deadline can be sooner.
+    // Every delivery comes here. If an alarm is near, only a deadline can be sooner.
     const isGuarded = this.#at !== undefined && this.#at <= Date.now() + guardMs
     const at = isGuarded ? this.#options.deadlineAt() : this.#next()
     if (at < (this.#at ?? Number.POSITIVE_INFINITY)) this.#set(at)
   }
 
-  /** Sets the alarm for what is left. */
+  /** Sets the alarm for the remaining work. */
   update(): void {
     const at = this.#next()
     if (at === Number.POSITIVE_INFINITY) this.#clear()
@@ -61,10 +61,10 @@ export class ObjectAlarm {
     return Math.min(nextWorkAt <= now + soonMs ? now + guardMs : nextWorkAt, deadlineAt())
   }
 
-  /** Waits until what is due has been handled. */
+  /** Resolves once the work that is due has been handled. */
   async ring(hasStopped: () => boolean): Promise<void> {
     const { workAt, deadlineAt, handOver } = this.#options
-    // First of all: the platform gives up an alarm that fails a few times, and a crash is a failure.
+    // First of all: the platform drops an alarm after a few failures, and a crash counts as one.
     this.#set(Date.now() + guardMs)
     const endsAt = performance.now() + maxMs
     while (!hasStopped() && performance.now() < endsAt) {

@@ -17,12 +17,12 @@ export class ObjectInbox extends SqlInbox {
     this.#store = store
   }
 
-  /** Lists events, each with its place in the order of acceptance. */
+  /** Lists events with their ids. */
   page(query?: EventQuery): Promise<PlacedPage> {
     return this.events.page(checkQuery(query))
   }
 
-  /** Called when the object's alarm has fired. Resolves when the work that is due is done. */
+  /** Handles the object's alarm. Resolves once the work that is due is done. */
   alarm(): Promise<void> {
     return this.#store.alarm.ring(() => this.hasClosed)
   }

@@ -11,25 +11,25 @@ import { ObjectInbox } from './inbox.ts'
 import type { ObjectTransactional } from './transactions.ts'
 import { type KeysQuery, type Page, packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
 
-/** The options of `inboxObject`. Each limit holds for one object, of which there are as many as shards. */
+/** The options of `inboxObject`. Limits are per object, of which there are as many as shards. */
 export interface InboxObjectOptions {
   /**
-   * The number of events that are handled at a time.
+   * Number of events handled at a time.
    * @defaultValue 16
    */
   readonly concurrency?: number
   /**
-   * The number of events that may wait, those that wait for a retry included. Above it deliveries are answered 503.
+   * Maximum number of events waiting for a slot or a retry. Past it, deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * The number of events that are kept as dead letters, the newest. Up to 1,000 unreadable deliveries are kept beside them.
+   * Maximum number of events kept as dead letters, the newest. Up to 1,000 unreadable deliveries are kept besides.
    * @defaultValue 10_000
    */
   readonly maxDeadLetters?: number
   /**
-   * The time for which event keys are remembered, in ms from the ends of their events.
+   * Time event keys are remembered, from the end of their event (ms).
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
@@ -37,25 +37,25 @@ export interface InboxObjectOptions {
 
 /** A Durable Object that is an inbox. The platform calls its methods. */
 export interface InboxObject {
-  /** Never set: the types of Cloudflare require it of the class that a `DurableObjectNamespace` names. */
+  /** Never set. Cloudflare's types require it of a class in a `DurableObjectNamespace`. */
   readonly __DURABLE_OBJECT_BRAND: never
   fetch(request: Request): Promise<Response>
   alarm(): Promise<void>
 }
 
-/** The pause before an object that could not make its receiver tries again, in ms. */
+/** Delay until an object that could not make its receiver tries again (ms). */
 const receiverRetryMs = 60_000
 
 /**
- * Makes the class of Durable Objects that are the inbox of `durableObjectInbox`. Export it from the Worker's module, under
- * the name that the configuration has.
+ * Makes the Durable Object class behind `durableObjectInbox`. Export it from the Worker's module, under the name in the
+ * configuration.
  *
  * ```ts
  * export class MediaInbox extends inboxObject((env: Env, inbox) =>
  *   createReceiver({ verify: urlToken({ secret: env.WEBHOOK_TOKEN }), inbox }).on('encoding.finished', publish),
  * ) {}
  * ```
- * @param makeReceiver makes the receiver with the inbox that it is given. Its handlers run in the object
+ * @param makeReceiver makes the receiver with the inbox it is given. Its handlers run in the object
  * @typeParam Env the type of the Worker's bindings
  * @throws WebhookError `invalid_option`
  */
@@ -90,7 +90,7 @@ export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
 
     async alarm(): Promise<void> {
       if (!(this.#opened instanceof WebhookError)) return this.#opened.alarm()
-      // Events may be waiting, for a version of the Worker that can make its receiver.
+      // Events may be waiting for a version of the Worker that can make its receiver.
       await this.#state.storage.setAlarm(Date.now() + receiverRetryMs)
     }
   }
@@ -128,7 +128,7 @@ function openInbox(
   }
 }
 
-/** The steps that an inbox in an object answers to its Worker. */
+/** Steps the object answers to its Worker. */
 const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
   accept: (accepted: AcceptedEvent) => inbox.accept(reviveAccepted(accepted)),
   keepUnreadable: (unreadable: WireUnreadable) => inbox.keepUnreadable(unpackUnreadable(unreadable)),

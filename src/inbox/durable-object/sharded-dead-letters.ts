@@ -7,7 +7,6 @@ import type { KeysPage, ListedKey } from '../sql/dead-letters.ts'
 import type { Shards } from './shards.ts'
 import { type KeysQuery, type Page, unpackDeadLetter, type WireDeadLetter } from './wire.ts'
 
-/** A dead letter, and the number of its object. */
 interface Found {
   readonly shard: number
   readonly deadLetter: DeadLetter
@@ -52,13 +51,13 @@ export class ShardedDeadLetters implements DeadLetters {
   async #replay(shard: number, { key, receivedAt, unreadable }: DeadLetter): Promise<boolean> {
     if (unreadable === undefined) return this.#shards.ask(shard, 'replay', key, false)
     const event = await this.#host.parse(unreadable)
-    // Its media may belong to another object. If the Worker ends in between, the next replay finds a duplicate.
+    // Its media item may belong to another object. If the Worker ends in between, the next replay finds a duplicate.
     const acceptance = await this.#accept({ event, receivedAt })
     if (acceptance === 'overloaded') throw new WebhookError('overloaded', 'too many events are waiting')
     return this.#shards.ask(shard, 'discard', key, false)
   }
 
-  /** Asks one object for each dead letter: a Worker may make a limited number of requests. */
+  /** One request per dead letter: a Worker's requests are limited. */
   async replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
     const listed = new Map<string, FoundKey>()
     const keys = async () => {

@@ -4,7 +4,7 @@ import type { PlacedPage } from '../sql/events.ts'
 import type { Shards } from './shards.ts'
 import { unpackPage, unpackRecord } from './wire.ts'
 
-/** The place reached in the list of each object: the cursor for its next page, '' at its start, and null at its end. */
+/** Cursor per object: '' at the start, null at the end. */
 type Cursors = (string | null)[]
 
 export class ShardedEvents implements InboxEvents {
@@ -29,7 +29,7 @@ export class ShardedEvents implements InboxEvents {
     return cursors.every((each) => each === null) ? { events } : { events, cursor: JSON.stringify(cursors) }
   }
 
-  /** One object has all the events of a media item. */
+  /** One object has all events of a media item. */
   #start(mediaId: string | undefined): Cursors {
     const only = mediaId === undefined ? undefined : this.#shards.of(mediaId)
     return this.#shards.all.map((shard) => (only === undefined || only === shard ? '' : null))
@@ -61,10 +61,7 @@ export class ShardedEvents implements InboxEvents {
   }
 }
 
-/**
- * Takes events from the pages of the objects, each object's in its own order, until there are enough or a page that is not
- * its object's last one has no more. Moves the places on.
- */
+/** Merges the objects' pages, advancing the cursors, up to the limit or the end of a page whose object has more. */
 function merge(
   pages: readonly (PlacedPage | undefined)[],
   cursors: Cursors,
@@ -75,7 +72,7 @@ function merge(
   const left = pages.map((page) => [...(page?.found ?? [])])
   const isBefore = (a: EventRecord, b: EventRecord) =>
     (Number(a.receivedAt) - Number(b.receivedAt)) * (isOldestFirst ? 1 : -1) < 0
-  /** Called when an object has nothing left in its page. Returns `true` if it may have more. */
+  /** Call at the end of an object's page. Returns true if the object may have more. */
   const hasMore = (shard: number): boolean => {
     cursors[shard] = pages[shard]?.cursor ?? null
     return cursors[shard] !== null
@@ -103,7 +100,7 @@ function readCursors(cursor: string, shards: number): Cursors {
     const isCursor = (each: unknown) => each === null || (typeof each === 'string' && /^\d*$/.test(each))
     if (Array.isArray(cursors) && cursors.length === shards && cursors.every(isCursor)) return cursors
   } catch {
-    // It is no JSON.
+    // Not JSON.
   }
   throw wrongCursor()
 }

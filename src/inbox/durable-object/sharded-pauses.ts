@@ -2,7 +2,7 @@ import type { InboxHost } from '../inbox.ts'
 import type { Pause, PauseOptions, Pauses, ResumeOptions } from '../reading.ts'
 import type { Shards } from './shards.ts'
 
-/** The pauses of all objects. Each stores its own, so that it asks no other when it wakes. */
+/** The pauses of all objects. Each object stores them too, so it asks no other when it wakes. */
 export class ShardedPauses implements Pauses {
   readonly #shards: Shards
   readonly #host: Pick<InboxHost, 'handlers'>

@@ -13,17 +13,16 @@ export class Shards {
     this.#options = options
   }
 
-  /** The number of the object that has the events of a media item, or an unreadable delivery with this body. */
+  /** Number of the object for a media item, or for an unreadable delivery with this body. */
   of(text: string): number {
     return shardOf(text, this.#options.shards)
   }
 
-  /** The numbers of all objects. */
   get all(): number[] {
     return Array.from({ length: this.#options.shards }, (_, shard) => shard)
   }
 
-  /** Asks one object. What can be carried out twice is asked again if the answer is lost. */
+  /** Asks one object. Repeats the request after a lost answer if `canRepeat`. */
   async ask<Result>(shard: number, step: string, input: unknown, canRepeat = true): Promise<Result> {
     const { namespace, timeoutMs } = this.#options
     const question = { name: `media-webhooks-${shard}`, step, input, canRepeat }
@@ -34,7 +33,7 @@ export class Shards {
     return Promise.all(this.all.map((shard) => this.ask<Result>(shard, step, input)))
   }
 
-  /** Asks all objects for what one of them has. A key does not say which. */
+  /** Asks every object, because a key doesn't tell which one has it. */
   async find<Result>(step: string, key: string): Promise<{ shard: number; found: Result } | undefined> {
     const answers = await this.askAll<Result | undefined>(step, key)
     const shard = answers.findIndex((answer) => answer !== undefined)

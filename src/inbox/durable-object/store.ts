@@ -8,28 +8,28 @@ import { ObjectAlarm } from './alarm.ts'
 import { commitsOf, openStorage } from './storage.ts'
 import { objectTransactions } from './transactions.ts'
 
-/** Held events that wait beyond which no more are claimed. */
+/** Maximum number of held events that wait. */
 const maxWaiting = 1_000
 
-/** Memory that the held events of an object may take (characters of their JSON). An object has 128 MB. */
+/** Limit of held events (characters of JSON). An object has 128 MB. */
 const maxText = 16_000_000
 
-/** Delay before the next clean-up, when the last one has left little (ms). */
+/** Delay before the next clean-up, if the last one left little (ms). */
 const cleanUpIntervalMs = 10_000
 
-/** Delay before what is overdue is handed over again, after a failure or while there is no room for it (ms). */
+/** Delay before overdue expectations are retried, after a failure or while the inbox is full (ms). */
 const handOverRetryMs = 5_000
 
 /**
- * The storage of a Durable Object. It differs from a file where the platform does: writes are synchronous, no other process
- * writes, and an alarm takes the place of a process that is always there.
+ * The store of a Durable Object. Unlike a file: writes are synchronous, no other process writes, and an alarm replaces
+ * the long-running process.
  */
 export class ObjectStore extends SqliteStore {
   override readonly pollMs = Number.POSITIVE_INFINITY
   readonly alarm: ObjectAlarm
   readonly #logger: InboxHost['logger']
   #cleansUpAt = 0
-  /** Nothing overdue is handed over before this time (ms since the epoch). */
+  /** Earliest time to hand over overdue expectations (ms since the epoch). */
   #handsOverAt = 0
 
   constructor(host: InboxHost, storage: ObjectStorage, limits: InboxLimits) {
@@ -44,7 +44,7 @@ export class ObjectStore extends SqliteStore {
       host,
       readAhead: maxWaiting,
       maxBytes: maxText,
-      // An event is stored and its alarm set in one turn.
+      // The event and its alarm must be stored in one turn.
       countsAtOnce: true,
     })
     this.#logger = host.logger
@@ -59,7 +59,7 @@ export class ObjectStore extends SqliteStore {
 
   override open(opened: Parameters<SqliteStore['open']>[0]): void {
     super.open(async (tables) => {
-      // First of all: it corrects the delays that a clock that was ahead has recorded.
+      // First: corrects delays recorded by a clock that was ahead.
       await this.#cleanUp()
       await opened(tables)
       await this.#handOver()
@@ -77,7 +77,7 @@ export class ObjectStore extends SqliteStore {
 
   override look(reason: Reason): void {
     super.look(reason)
-    // A replay, a retry by hand, or a pause or its end.
+    // A replay, a manual retry, or a changed pause.
     if (reason === 'due') this.alarm.update()
   }
 
@@ -95,7 +95,7 @@ export class ObjectStore extends SqliteStore {
   async #handOver(): Promise<void> {
     if (this.deadlineAt() > Date.now()) return
     try {
-      // There may be room for more.
+      // 0: there may be room for more now.
       if ((await this.acceptDue()) === 0) return
     } catch (error) {
       this.#logger.warn({ err: error }, 'the inbox could not hand over what is overdue yet')
@@ -103,12 +103,12 @@ export class ObjectStore extends SqliteStore {
     if (super.deadlineAt() <= Date.now()) this.#handsOverAt = Date.now() + handOverRetryMs
   }
 
-  /** Cleans up with the work there is: an object without any does not grow, and is not woken for it. */
+  /** Cleans up along with other work: an idle object doesn't grow, and isn't woken for this. */
   async #cleanUp(): Promise<void> {
     if (Date.now() < this.#cleansUpAt && !this.options.storage.deadLetters.hasGrown) return
     this.#cleansUpAt = Date.now() + cleanUpIntervalMs
     try {
-      // It has not finished.
+      // Not finished.
       if ((await this.expire()) === cleanUpMs.busy) this.#cleansUpAt = 0
     } catch (error) {
       this.#logger.warn({ err: error }, 'the inbox could not clean up its storage')

@@ -6,25 +6,24 @@ import { LentClient } from '../sqlite-tables/lent-client.ts'
 import { RecordedRuns, type Synchronous } from '../sqlite-tables/transactions.ts'
 import type { ObjectCommits } from './storage.ts'
 
-/** The part of a handler's context that `inboxObject` adds. */
+/** What `inboxObject` adds to a handler's context. */
 export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {
   /**
-   * Runs `run` in a transaction of the object's storage, and commits what it writes together with the record that this
-   * handler has completed: both or neither. After that the handler never runs again for this event. An error of `run` or an
-   * aborted signal rolls everything back. A handler can call it once. What the handler does afterwards is not repeated if it
-   * fails.
+   * Runs `run` in a transaction of the object's storage, and commits its writes together with the record that this
+   * handler has completed: both or neither. After that the handler never runs again for this event. An error of `run`
+   * or an aborted signal rolls everything back. A handler can call it once. What the handler does afterwards is not
+   * repeated if it fails.
    *
-   * `run` is synchronous. It writes to the shard that the event's media belongs to, beside the tables of the inbox, whose
-   * names begin with `inbox_`. `sql` and its cursors work until `run` returns.
+   * `run` is synchronous. It writes to the shard of the event's media item, beside the inbox's own tables, whose names
+   * begin with `inbox_`. `sql` and its cursors work until `run` returns.
    *
-   * @throws WebhookError `invalid_transaction` when `run` returns a promise, or uses `sql` after its end, or the signal's
-   * reason. Throws
-   * `invalid_transaction` immediately, instead of rejecting, when it is called again or after the handler has ended
+   * @throws WebhookError `invalid_transaction` if `run` returns a promise or uses `sql` after its end, or the signal's
+   * reason. Throws `invalid_transaction` synchronously, instead of rejecting, when called again or after the handler
+   * has ended
    */
   transaction<Result>(run: (sql: Sql) => Synchronous<Result>): Promise<Result>
 }
 
-/** Makes the transactions of handlers, in the storage of the object. */
 export function objectTransactions(
   sql: ObjectSql,
   commits: ObjectCommits,
@@ -32,7 +31,7 @@ export function objectTransactions(
 ): EventStore['transact'] {
   const runs = new RecordedRuns(events, new LentClient(sql))
   return async ({ job }, scope, run) => {
-    // As with the other databases, a signal that is aborted in this turn still rolls it back.
+    // As in other databases, a signal aborted in this turn still rolls back.
     await Promise.resolve()
     try {
       return commits.now(() => runs.run(job.id as number, scope, run))

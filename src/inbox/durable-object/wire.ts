@@ -6,24 +6,23 @@ import { readDeadLetter, writeDeadLetter } from '../sql/dead-letter-row.ts'
 import type { KeysPage } from '../sql/dead-letters.ts'
 import type { PlacedPage } from '../sql/events.ts'
 
-// What the Worker and its objects send each other goes through JSON, where bytes are base64.
+// Wire form between the Worker and its objects: JSON, with bytes in base64.
 
 export interface Page {
   readonly limit?: number
   readonly offset?: number
 }
 
-/** The dead letters whose keys are asked for. */
 export interface KeysQuery extends KeysOptions {
-  /** The place after which to begin. */
+  /** Id to start after. */
   readonly after: KeysPage['next'] & {}
 }
 
-/** A dead letter as JSON has it. */
+/** A dead letter on the wire. */
 export interface WireDeadLetter {
   /** JSON of everything except the body. */
   readonly text: string
-  /** An unreadable delivery's body in hexadecimal digits, otherwise null. */
+  /** Body of an unreadable delivery in hex, otherwise null. */
   readonly body: string | null
 }
 
@@ -35,7 +34,7 @@ export function packDeadLetter(deadLetter: DeadLetter): WireDeadLetter {
 export const unpackDeadLetter = ({ text, body }: WireDeadLetter): DeadLetter =>
   readDeadLetter({ dead_letter: text, body })
 
-/** An unreadable delivery as JSON has it. */
+/** An unreadable delivery on the wire. */
 export type WireUnreadable = Omit<UnreadableDelivery, 'receivedAt' | 'body'> & Record<'receivedAt' | 'body', string>
 
 export const packUnreadable = ({ receivedAt, body, ...unreadable }: UnreadableDelivery): WireUnreadable => ({
@@ -50,7 +49,7 @@ export const unpackUnreadable = ({ receivedAt, body, ...unreadable }: WireUnread
   body: fromBase64(body),
 })
 
-/** Revives an event of the inbox that went through JSON. */
+/** Revives dates and the event. */
 export function unpackRecord({
   event,
   receivedAt,

@@ -19,7 +19,7 @@ import { ShardedPauses } from './sharded-pauses.ts'
 import { Shards, type ShardsOptions } from './shards.ts'
 import { packUnreadable, unpackExpectation } from './wire.ts'
 
-/** Hands events over to the objects, and asks them for what they have. */
+/** The Worker's side of the inbox: hands events to the objects, and asks them for what they have. */
 export class WorkerInbox implements Inbox {
   readonly deadLetters: DeadLetters
   readonly events: ShardedEvents
@@ -78,13 +78,13 @@ export class WorkerInbox implements Inbox {
     return this.events.history(mediaId)
   }
 
-  /** They are about events of any object, so one object has them all. */
+  /** An operation may concern events of any object, so one object keeps them all. */
   readonly operations: Operations = {
     add: (operation) => this.#shards.ask(0, 'operated', operation, false),
     list: async (query = {}) => (await this.#shards.ask<Operation[]>(0, 'operations', query)).map(reviveOperation),
   }
 
-  /** The objects continue with their events. */
+  /** The objects keep handling their events. */
   close(options?: CloseOptions): Promise<CloseReport> {
     return this.#closing.start(options)
   }

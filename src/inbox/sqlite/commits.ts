@@ -5,40 +5,40 @@ import type { WrittenEvent } from '../sqlite-tables/events.ts'
 import type { Commits } from '../sqlite-tables/storage.ts'
 import type { OwnedFile } from './file.ts'
 
-/** The time limit of a write while another connection holds the file's lock, in ms. A sender waits 3 s for its answer. */
+/** Longest wait for another connection's lock (ms). A sender waits 3 s for its answer. */
 const lockTimeoutMs = 1_800
 
-/** The pause before the lock is tried again, in ms. */
+/** Delay before the lock is retried (ms). */
 const lockRetryMs = 3
 
-/** Maximum time for which a write that can wait waits for the next commit, in ms. */
+/** Longest deferral of a write (ms). */
 const maxDeferralMs = 20
 
-/** Maximum number of writes that wait for the next commit. After a crash their events are handled again. */
+/** Maximum number of deferred writes. After a crash their events are handled again. */
 const maxDeferred = 64
 
 interface Write {
-  /** `true` if it runs code of a handler. */
+  /** True if it runs a handler's code. */
   readonly isHandlers: boolean
   run(): void
   committed(): void
   failed(error: unknown): void
-  /** The time at which it gives up on the lock, on the clock of `performance.now()`. Set when it first meets the lock. */
+  /** When it gives up on the lock (`performance.now()`, ms). Set at the first busy error. */
   deadline: number | undefined
 }
 
 export interface CommitReports {
-  /** Called when a commit failed whose writes may be in the file anyway. */
+  /** Called after a failed commit, whose writes may be in the file anyway. */
   onFailed(): void
-  /** Called once, when another process has taken over the file, or it is gone. Every write is rejected from then on. */
+  /** Called once, when another process has taken over the file or it is gone. From then on every write is rejected. */
   onLost(error: WebhookError): void
 }
 
 /**
- * Group commit: the writes of one turn of the event loop share a transaction, and so one wait for the disk. Deliveries
- * that arrive during that wait are together in the next transaction. A write that can wait joins it, or has a transaction
- * after {@link lateMs}. While another connection holds the file's lock the writes wait beside the event loop, which SQLite's own
- * waiting would block.
+ * Group commit: the writes of one event-loop turn share a transaction, and so one fsync. Deliveries arriving during the
+ * fsync form the next batch. A deferrable write joins the next transaction, or gets one after {@link maxDeferralMs}.
+ * While another connection holds the lock, writes wait outside SQLite, whose own busy handler would block the event
+ * loop.
  */
 export class GroupCommit implements Commits {
   readonly #file: OwnedFile
@@ -55,7 +55,6 @@ export class GroupCommit implements Commits {
     this.#reports = reports
   }
 
-  /** The number of writes that wait for the next commit. */
   get deferred(): number {
     return this.#deferred
   }
@@ -78,7 +77,7 @@ export class GroupCommit implements Commits {
     })
   }
 
-  /** Stores an event at the end of the next transaction, together with the others. */
+  /** Stores an event at the end of the next transaction. */
   async accept(written: WrittenEvent): Promise<number | undefined> {
     await this.add(() => this.#file.events.acceptLater(written))
     return written.id
@@ -115,7 +114,7 @@ export class GroupCommit implements Commits {
     try {
       inTransaction(database, () => {
         owner.check()
-        // What the writes leave for the end of the transaction.
+        // Writes left for the end of the transaction.
         events.begin()
         for (const write of writes) write.run()
         events.flush()
@@ -136,13 +135,13 @@ export class GroupCommit implements Commits {
     for (const write of writes) write.failed(error)
   }
 
-  /** Commits the writes of handlers one by one: what they wrote can make a commit fail, for example a foreign key. */
+  /** Commits handlers' writes one by one, because one can fail the commit, with a foreign key for example. */
   #commitApart(writes: readonly Write[], handlerWrites: readonly Write[]): void {
     this.#commit(writes.filter(({ isHandlers }) => !isHandlers))
     for (const write of handlerWrites) this.#commit([write])
   }
 
-  /** Keeps the writes for the next try, except those that have waited long enough. */
+  /** Retries the writes that still have time. */
   #wait(writes: readonly Write[], error: unknown): void {
     const now = performance.now()
     const remaining: Write[] = []
@@ -155,7 +154,7 @@ export class GroupCommit implements Commits {
     if (remaining.length > 0) this.#schedule(lockRetryMs)
   }
 
-  /** No lock of another process: a query of this connection still reads what the file was before another one wrote. */
+  /** Not another process's lock: an open query of this connection pins an old snapshot. */
   #openQueryError(cause: unknown): WebhookError {
     const fix = 'End its iterator, or read with all()'
     const message = `a query of this process was left open on the connection of ${this.#file.path}, so nothing can be written. ${fix}`
@@ -168,7 +167,7 @@ export class GroupCommit implements Commits {
     this.#reports.onLost(error)
   }
 
-  /** Commits what it can of the writes that have been added, and rejects the others and all later ones. */
+  /** Commits what it can at once, then rejects the rest and all later writes. */
   giveUp(error: WebhookError): void {
     this.#flush()
     this.#rejection = error
@@ -179,21 +178,21 @@ export class GroupCommit implements Commits {
     try {
       if (this.#file.owner.confirm()) return true
     } catch {
-      // The file could not be read now. The next commit checks it again.
+      // Unreadable just now. The next commit checks again.
       return true
     }
     this.#lose(this.#file.owner.lost)
     return false
   }
 
-  /** Resolves once every write that has been added is committed or rejected. From now on, none waits for another. */
+  /** Resolves once every write is committed or rejected. From now on nothing is deferred. */
   async settle(): Promise<void> {
     this.#isClosing = true
     if (this.#writes.length > 0) this.#schedule()
     while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, lockRetryMs))
   }
 
-  /** Commits the writes that have been added, and rejects later ones. */
+  /** Commits the pending writes and rejects later ones. */
   async close(): Promise<void> {
     this.#rejection ??= new WebhookError('closing', 'the inbox is closed')
     await this.settle()

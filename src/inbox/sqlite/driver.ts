@@ -4,19 +4,19 @@ import { WebhookError } from '../../errors.ts'
 import type { SqliteDatabase } from '../sqlite-tables/database.ts'
 
 /**
- * Opens a file with node:sqlite if Node has it, otherwise with libsql.
- * @throws WebhookError `invalid_option` when there is neither
+ * Opens a file with node:sqlite, or libsql where Node has none.
+ * @throws WebhookError `invalid_option` if there is neither
  */
 export function openDatabase(path: string): SqliteDatabase {
   const Database = databaseClass()
-  // Absolute, since drivers take some relative names for URLs or for a database in memory.
+  // Absolute, because drivers take some relative names for URLs or in-memory databases.
   return new Database(resolve(path))
 }
 
 type SqliteDatabaseClass = new (path: string) => SqliteDatabase
 
 function databaseClass(): SqliteDatabaseClass {
-  // Node has it from 22.13 on.
+  // Built in since 22.13.
   const builtIn = withoutWarning(() => process.getBuiltinModule('node:sqlite')) as
     | { DatabaseSync: SqliteDatabaseClass }
     | undefined
@@ -30,8 +30,8 @@ function databaseClass(): SqliteDatabaseClass {
 }
 
 /**
- * Runs `load` without the warning that Node 22 writes to standard error when node:sqlite is first loaded: "SQLite is an
- * experimental feature". It does not concern the user, since the inbox is tested on that version. Other warnings pass.
+ * Hides Node 22's "SQLite is an experimental feature" while node:sqlite loads: the inbox is tested on that version.
+ * Other warnings pass.
  */
 function withoutWarning<T>(load: () => T): T {
   const { emitWarning } = process
@@ -47,8 +47,8 @@ function withoutWarning<T>(load: () => T): T {
 }
 
 /**
- * Loads libsql from where this module is installed. A bundle is elsewhere, and as CommonJS it has no `import.meta.url`: it
- * loads libsql from beside the program, or from the working directory.
+ * Loads libsql from where this module is installed. A bundle is elsewhere, and as CommonJS it has no `import.meta.url`:
+ * then from beside the program, or from the working directory.
  */
 function loadLibsql(): SqliteDatabaseClass {
   const inWorkingDirectory = resolve('program.js')

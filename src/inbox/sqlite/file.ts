@@ -16,23 +16,23 @@ export interface SqliteFile extends SqliteTables {
   close(): void
 }
 
-/** The file of an inbox that this process handles. */
+/** The file of an inbox, owned by this process. */
 export interface OwnedFile extends SqliteFile {
   readonly events: SqliteEventBatch
   readonly owner: FileLease
-  /** Lets another inbox of this process have the file. The connection stays open to read. */
+  /** Gives the file to another inbox of this process. The connection stays open for reads. */
   unlock(): void
-  /** Copies a log that was deleted into the file, as long as this process has it open: it has acknowledged events. */
+  /** Copies a deleted WAL into the file while this process still has it open: it contains acknowledged events. */
   rescueLog(): void
 }
 
-/** Opens the file at a path to read it, while another process may handle its events. */
+/** Opens a file for reading. Another process may own it. */
 export function openFile(path: string): SqliteFile {
   return withFileError(path, () => {
     const database = openDatabase(path)
     const close = () => database.close()
     return closedOnError(close, () => {
-      // In ms. It waits for a gap between the commits of a busy inbox.
+      // In ms. Enough for a gap between the commits of a busy inbox.
       database.exec('PRAGMA busy_timeout = 10000')
       const path = pathOf(database)
       setPragmas(database)
@@ -42,7 +42,7 @@ export function openFile(path: string): SqliteFile {
   })
 }
 
-/** Opens the file at a path to handle its events, which one process at a time can do. */
+/** Opens a file to handle its events. Only one process at a time can. */
 export function ownFile(path: string): OwnedFile {
   return withFileError(path, () => {
     if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}`)
@@ -51,13 +51,13 @@ export function ownFile(path: string): OwnedFile {
   })
 }
 
-/** Uses the file of a connection that the user has opened. */
+/** Owns the file of a connection the user opened. */
 export function ownDatabase(database: SqliteDatabase): OwnedFile {
   checkRows(database)
   return withFileError(pathOf(database), () => own(database, () => {}))
 }
 
-/** Refuses a connection that makes BigInts of numbers, or arrays of rows. */
+/** Rejects a connection that returns BigInts, or rows as arrays. */
 function checkRows(database: SqliteDatabase): void {
   const row = database.prepare('SELECT 1 AS one').get() as { readonly one?: unknown }
   if (row.one === 1) return
@@ -68,8 +68,8 @@ function checkRows(database: SqliteDatabase): void {
 
 function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
   const closeUnlocked = () => {
-    // libsql keeps a closed connection, locks and all, until its statements are collected. The application may have closed
-    // its connection already.
+    // libsql keeps a closed connection and its locks until its statements are collected. The application may have
+    // closed its connection already.
     ignoreErrors(() => unlock(database))
     closeDatabase()
   }
@@ -77,11 +77,11 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
     database.exec('PRAGMA busy_timeout = 1000')
     const path = pathOf(database)
     takeFromThisProcess(path)
-    // To attach the lock's file, SQLite reads this one.
+    // ATTACH of the lock file reads this one.
     unlessLocked(() => database.exec('PRAGMA main.schema_version'))
     lock(database, path)
     const owner = unlessLocked(() => {
-      // Without the schema's name it would also change the lock's file.
+      // Without the schema name, this would also change the lock file.
       database.exec('PRAGMA main.journal_mode = WAL')
       setPragmas(database)
       return inTransaction(database, () => {
@@ -89,16 +89,16 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
         return new FileLease(database, path)
       })
     })
-    // From here on, nothing waits for a lock in SQLite, which would block the event loop.
+    // SQLite's busy handler would block the event loop.
     database.exec('PRAGMA busy_timeout = 0')
     const close = () => {
-      // libsql leaves the log to the next process that opens the file. So does a process that only reads it.
+      // libsql leaves the WAL to whoever opens the file next, even to a mere reader.
       ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
       closeUnlocked()
     }
     const tables = tablesOf(database, new SqliteEventBatch(database, hashKey))
     const rescueLog = () => {
-      // Another process that has opened the file has made a new log.
+      // If a WAL exists, another process created it.
       if (!existsSync(`${path}-wal`)) ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
     }
     return { ...tables, path, owner, close, unlock: () => unlock(database), rescueLog }
@@ -106,19 +106,18 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
 }
 
 function setPragmas(database: SqliteDatabase): void {
-  // A commit returns once it is on disk. macOS needs fullfsync for that, since its fsync stops at the drive's cache.
+  // Commits wait for the disk. On macOS only fullfsync does; fsync stops at the drive's cache.
   database.exec('PRAGMA synchronous = FULL')
   database.exec('PRAGMA fullfsync = ON')
-  // Room for the pages of a large commit, and no more: after most commits, SQLite goes through all pages in memory. With 64 MiB
-  // that takes 6 µs of CPU more for an event, of 25, also if the hashes of 500,000 keys come in no order.
+  // Room for a large commit (8 MiB) and no more: after most commits SQLite walks all cached pages. 64 MiB costs 6 µs of
+  // 25 µs CPU per event.
   database.exec('PRAGMA cache_size = -8192')
-  // Pages that change often are copied from the log less often.
+  // Fewer checkpoints copy a hot page less often.
   database.exec('PRAGMA wal_autocheckpoint = 4000')
-  // In bytes. A log that grew beyond it is cut when it is begun again.
+  // In bytes. Truncates a longer WAL when it restarts.
   database.exec('PRAGMA main.journal_size_limit = 67108864')
 }
 
-/** Runs `open`, and closes what it has opened if it throws. */
 export function closedOnError<T>(close: () => void, open: () => T): T {
   try {
     return open()
@@ -132,11 +131,11 @@ function ignoreErrors(step: () => void): void {
   try {
     step()
   } catch {
-    // The next process that opens the file copies the log, and finds no lock of a closed connection.
+    // Whoever opens the file next copies the WAL, and finds no lock of a closed connection.
   }
 }
 
-/** Runs `use`, and turns its error into one that says which file cannot be used. */
+/** Wraps an error of `use` with the path of the file. */
 export function withFileError<T>(path: string, use: () => T): T {
   try {
     return use()
@@ -147,7 +146,7 @@ export function withFileError<T>(path: string, use: () => T): T {
   }
 }
 
-/** Returns the real path: one file that is reached by two paths has one lock. */
+/** Real path: a file reached by two paths has one lock. */
 function pathOf(database: SqliteDatabase): string {
   const databases = database.prepare('PRAGMA database_list').all() as { name: string; file: string }[]
   const path = databases.find(({ name }) => name === 'main')?.file

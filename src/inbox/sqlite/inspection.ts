@@ -10,18 +10,15 @@ import { putBack } from '../sqlite-tables/replay.ts'
 import { tablesOver } from '../sqlite-tables/sql.ts'
 import { openFile } from './file.ts'
 
-/**
- * Maximum number of dead letters that are replayed in one commit. The deliveries to the process that has the inbox open
- * wait for it.
- */
+/** Maximum number of dead letters replayed per commit. Deliveries to the process that owns the file wait for it. */
 const maxCommit = 100
 
-/** The file of a `sqliteInbox`, opened to inspect it. */
+/** The file of a `sqliteInbox`, opened for inspection. */
 export interface InboxFile extends InspectedInbox {
   stats(): InboxStats
   readonly events: InboxEvents & {
     get(key: string): EventRecord | undefined
-    /** The process that has the inbox open starts the attempt within a second, or the next one that opens it. */
+    /** The attempt starts within a second in the process that has the inbox open, or when the next one opens it. */
     retryNow(key: string): boolean
   }
   expected(limit?: number): readonly OpenExpectation[]
@@ -29,22 +26,22 @@ export interface InboxFile extends InspectedInbox {
 }
 
 /**
- * Opens the file of a `sqliteInbox` to inspect it. The file does not say which events are running: they are `waiting` here. A
- * replay does not know how many events may wait in the inbox. Do not call it in a process whose
- * inbox uses a `database` of another driver: two copies of SQLite release each other's locks.
+ * Opens the file of a `sqliteInbox` for inspection. The file does not say which events are running, so those are
+ * `waiting`. A replay does not know the inbox's limit of waiting events. Don't call it in a process whose inbox uses a
+ * `database` of another driver: two copies of SQLite release each other's locks.
  *
  * ```ts
  * const file = openInboxFile('events.db')
  * console.log(file.stats())
  * file.close()
  * ```
- * @throws WebhookError `invalid_option` when there is no file, `unavailable` when it cannot be used
+ * @throws WebhookError `invalid_option` if there is no file, `unavailable` if it cannot be used
  */
 export function openInboxFile(path: string): InboxFile {
   if (!existsSync(path)) throw new WebhookError('invalid_option', `there is no inbox file ${path}`)
   const file = openFile(path)
   const { database, events } = file
-  // The process that has the inbox open copies the log into the file.
+  // The process that has the inbox open does the checkpoints.
   database.exec('PRAGMA wal_autocheckpoint = 0')
   let isClosed = false
   const checkOpen = () => {
@@ -63,7 +60,7 @@ export function openInboxFile(path: string): InboxFile {
   const inbox = inspectedInbox(tables, { replays: { putBack, maxCommit }, reading, close })
   return {
     ...inbox,
-    // These tables answer at once.
+    // SQLite answers synchronously.
     stats: () => inbox.stats() as InboxStats,
     expected: (limit) => readExpectedNow(tables, limit),
     events: {

@@ -5,18 +5,18 @@ import { WebhookError } from '../../errors.ts'
 import { inTransaction, isBusy, type SqliteDatabase } from '../sqlite-tables/database.ts'
 import { OwnerRow } from '../sqlite-tables/owner-row.ts'
 
-/** The time for which a check is good, in ms. Every commit makes one, so an inbox at work rarely needs another. */
+/** Time an ownership check stays good (ms). Every commit makes one, so a busy inbox rarely makes another. */
 const checkedForMs = 5
 
 /**
- * The hold of a process that recovers, in ms. A previous process that lost its lock alive stops meanwhile: it checks its
- * token every 250 ms. And a process that crashes again as soon as it has booted does so before an event starts.
+ * `holdMs` of a recovering process. `alive`: a previous process that lost its lock stops in this time, because it
+ * checks its token every 250 ms. `again`: a process that crashes right after booting does so before an event starts.
  */
 const holdMs = { alive: 750, again: 250 }
 
 /**
- * Locks a file for this process, until {@link unlock} or the end of the connection. It is a lock of the operating system
- * on a second file beside it: it ends with the process, however that ends, and other processes can still read and replay.
+ * Locks a file for this process until {@link unlock} or the end of the connection. An OS lock on a second file: it ends
+ * with the process, however that ends, and other processes can still read and replay.
  */
 export function lock(database: SqliteDatabase, path: string): void {
   try {
@@ -24,17 +24,17 @@ export function lock(database: SqliteDatabase, path: string): void {
   } catch (error) {
     if (isBusy(error)) {
       unlock(database)
-      // The transaction that locks the one file locks the other.
+      // A transaction that locks one file locks both.
       unlessLocked(() => inTransaction(database, () => {}))
       throw new Error('another process, or another thread of this one, has it open', { cause: error })
     }
-    // SQLite has read the lock's file, so nothing holds it. What is in it does not matter, and may be damaged.
+    // SQLite could read the lock file, so nobody holds it. Its content doesn't matter and may be damaged.
     if (tryTruncate(`${path}-lock`)) return attachAgain(database, path)
     throw cannotLock(path, error)
   }
 }
 
-/** Runs a step of the start, and says so if another program's lock stops it. */
+/** Runs a start-up step. Names the cause if another program's lock blocks it. */
 export function unlessLocked<T>(step: () => T): T {
   try {
     return step()
@@ -48,9 +48,9 @@ export function unlessLocked<T>(step: () => T): T {
 function attach(database: SqliteDatabase, path: string): void {
   database.prepare('ATTACH ? AS inbox_lock').run(`${path}-lock`)
   database.exec('PRAGMA inbox_lock.journal_mode = MEMORY')
-  // In this mode a lock outlasts its transaction.
+  // Keeps the lock beyond its transaction.
   database.exec('PRAGMA inbox_lock.locking_mode = EXCLUSIVE')
-  // A file that cannot be written is only locked for reading, without an error, unless something is written.
+  // On a read-only file, SQLite silently takes a read lock only. Writing makes that an error.
   inTransaction(database, () => database.exec('PRAGMA inbox_lock.user_version = 1'), 'EXCLUSIVE')
 }
 
@@ -80,35 +80,35 @@ export function unlock(database: SqliteDatabase): void {
   if (attached.some(({ name }) => name === 'inbox_lock')) database.exec('DETACH inbox_lock')
 }
 
-/** Returns a function that reads a number, which changes whenever another connection has written. */
+/** Returns a reader of a number that changes with every write by another connection. */
 export function versionOf(database: SqliteDatabase): () => number {
   const statement = database.prepare('PRAGMA data_version')
   return () => (statement.get() as { data_version: number }).data_version
 }
 
 /**
- * The right of an open inbox to handle the events of its file: a token in the file that the next process replaces. The
- * lock on the file is not enough, since the operating system releases it when anything in this process opens and closes
- * the locked file, as a backup does.
+ * The right of an open inbox to handle its file: a token in the file that the next process replaces. The file lock
+ * alone isn't enough, since the OS releases it when anything in this process opens and closes the file, such as a
+ * backup.
  */
 export class FileLease extends OwnerRow {
   override readonly holdMs: number
-  /** The error of everything that is asked of an inbox that has lost its file. */
+  /** The error for everything asked of an inbox that has lost its file. */
   lost: WebhookError
-  /** Each file that SQLite has open, and the error once another one, or none, is in its place. */
+  /** The files SQLite has open, each with its error for when it was deleted or replaced. */
   readonly #files: readonly { readonly isSame: () => boolean; readonly moved: WebhookError }[]
   readonly #version: () => number
   #isLost = false
   #confirmedAt = 0
   #confirmedVersion: number | undefined
 
-  /** Takes over the file. Part of a transaction. */
+  /** Takes over the file. Call it in a transaction. */
   constructor(database: SqliteDatabase, path: string) {
     super(database, randomUUID())
     const lost = (what: string) =>
       new WebhookError('unavailable', `${what}: this process handles nothing more, and has to be restarted`)
     this.lost = lost(`another process has opened ${path}`)
-    // Beside a new -shm another process would not see the locks of this one.
+    // With a new -shm, another process would not see this one's locks.
     this.#files = [path, `${path}-wal`, `${path}-shm`].map((file) => ({
       isSame: watchInode(file),
       moved: lost(`${file} was deleted, moved or replaced while it was open`),
@@ -124,22 +124,22 @@ export class FileLease extends OwnerRow {
     return this.#isLost
   }
 
-  /** Throws {@link lost} when another process has taken over the file, or it is gone. Part of a transaction. */
+  /** Throws {@link lost} if another process has taken over the file or it is gone. Call it in a transaction. */
   check(): void {
-    // node:sqlite returns undefined if there is no row, as libsql does; other drivers may return null.
+    // Without a row, node:sqlite and libsql return undefined, other drivers may return null.
     this.#isLost ||= !this.sql.owns.get(this.token) || this.#isGone()
     if (this.#isLost) throw this.lost
     this.#confirmedAt = performance.now()
   }
 
-  /** SQLite continues to write to a deleted file. Nothing ever reads that. */
+  /** SQLite keeps writing to a deleted file, which nobody will read. */
   #isGone(): boolean {
     const gone = this.#files.find(({ isSame }) => !isSame())
     if (gone !== undefined) this.lost = gone.moved
     return gone !== undefined
   }
 
-  /** Returns `false` when another process has taken over the file, or it is gone. */
+  /** Returns false if another process has taken over the file or it is gone. */
   confirm(): boolean {
     if (this.#isLost) return false
     if (performance.now() - this.#confirmedAt < checkedForMs) return true
@@ -151,7 +151,7 @@ export class FileLease extends OwnerRow {
     return !this.#isLost
   }
 
-  /** Gives the file up to another inbox of this process. */
+  /** Gives up the file to another inbox of this process. */
   giveUp(error: WebhookError): void {
     this.lost = error
     this.#isLost = true
@@ -167,8 +167,8 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Remembers which file is at a path. The returned function returns `true` while that file is still there, and takes some
- * microseconds. It says so too while the path cannot be read, and if the file system gives files no number.
+ * Remembers the file at a path. The result, called later, is true while that file is there, can't be checked, or has no
+ * inode number.
  */
 function watchInode(path: string): () => boolean {
   const opened = fileAt(path)
@@ -181,7 +181,7 @@ function watchInode(path: string): () => boolean {
 
 const noFile = { dev: 0n, ino: 0n }
 
-/** Returns the numbers of the file at a path; `undefined` if they cannot be read now. */
+/** `undefined` if the file can't be checked now. */
 function fileAt(path: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false }) ?? noFile

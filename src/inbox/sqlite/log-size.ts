@@ -4,13 +4,13 @@ import { OutageLog } from '../../internal/outage-log.ts'
 import type { SqliteStatement } from '../sqlite-tables/database.ts'
 import type { OwnedFile } from './file.ts'
 
-/** The size of a log that cannot be usual (bytes). SQLite copies it into the file from 16 MB on. */
+/** Suspicious WAL size (bytes). SQLite checkpoints from 16 MB on. */
 const largeBytes = 64 * 1_024 * 1_024
 
-/** Pages of a log that only a reader keeps from being copied. */
+/** WAL pages left by a checkpoint that only an open read explains. */
 const stuckPages = 8_000
 
-/** Says once that a reader keeps SQLite from copying its log into the file, so that the log grows. */
+/** Warns once when an open read blocks checkpoints, so the WAL keeps growing. */
 export class LogSize {
   readonly #file: OwnedFile
   readonly #logger: Logger
@@ -37,7 +37,7 @@ export class LogSize {
       const { log, checkpointed } = this.#checkpoint.get() as { readonly log: number; readonly checkpointed: number }
       return log - checkpointed > stuckPages
     } catch {
-      // SQLITE_LOCKED: the read is one of this connection.
+      // SQLITE_LOCKED: this connection has the open read.
       return true
     }
   }

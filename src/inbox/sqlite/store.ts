@@ -11,7 +11,7 @@ import { rememberOpen } from './openers.ts'
 import { SqliteTransactions } from './transactions.ts'
 import { FileWatch } from './watch.ts'
 
-/** A file that this process has opened for itself. */
+/** The store of a file this process owns. */
 export class FileStore extends SqliteStore {
   readonly #host: InboxHost
   readonly #file: OwnedFile
@@ -19,7 +19,7 @@ export class FileStore extends SqliteStore {
   readonly #forgetOpen: () => void
   #watch: FileWatch | undefined
 
-  /** Closes the file again if it cannot be used. */
+  /** Closes the file if it cannot be used. */
   static open(host: InboxHost, file: OwnedFile, limits: InboxLimits): FileStore {
     return closedOnError(
       () => file.close(),
@@ -29,7 +29,7 @@ export class FileStore extends SqliteStore {
 
   private constructor(host: InboxHost, file: OwnedFile, limits: InboxLimits) {
     const commits = new GroupCommit(file, {
-      // The events of a failed commit may be in the file anyway, and then their next deliveries are duplicates.
+      // If the commit succeeded after all, the sender's retries are duplicates, so find the events in the file.
       onFailed: () => {
         this.startOver()
         this.#watch?.lookAgain()
@@ -45,7 +45,7 @@ export class FileStore extends SqliteStore {
       limits,
       host,
       process: processName,
-      // All of them, so that the events of one media item keep no others waiting.
+      // No limit, so that one media item's events don't hold up the others.
       readAhead: Number.POSITIVE_INFINITY,
       maxBytes: Number.POSITIVE_INFINITY,
     })
@@ -63,7 +63,7 @@ export class FileStore extends SqliteStore {
     })
   }
 
-  /** Another process has opened the file, or it is gone. */
+  /** Another process has the file, or it is gone. */
   #lost(error: WebhookError): void {
     this.#host.logger.error({ err: error }, 'the inbox has stopped: it has lost its file')
     this.#watch?.stop()
@@ -71,7 +71,7 @@ export class FileStore extends SqliteStore {
     this.#file.rescueLog()
   }
 
-  /** Another inbox of this process opens the file. It finds the events there. */
+  /** Another inbox of this process opens the file, and continues with its events. */
   #handOverFile(): void {
     const { path, owner, database } = this.#file
     const fix = 'after a hot reload the new one gets the deliveries; otherwise make one receiver for a file'
@@ -81,7 +81,7 @@ export class FileStore extends SqliteStore {
     try {
       inTransaction(database, () => owner.release())
     } catch {
-      // The other inbox takes this one for crashed, which does no harm.
+      // The other inbox assumes a crash, which does no harm.
     }
     owner.giveUp(error)
     this.#watch?.stop()
@@ -95,13 +95,12 @@ export class FileStore extends SqliteStore {
     await this.#commits.settle()
   }
 
-  /** The next process has the events once the file is closed. */
   override async end(): Promise<void> {}
 
   override async close(): Promise<void> {
     this.#watch?.stop()
-    // In the last commit: without its row this process can write nothing more. If it fails, the next process takes this one for
-    // crashed, which does no harm.
+    // Without its row, this process can write nothing more. If this fails, the next process assumes a crash, which does
+    // no harm.
     this.#commits.add(() => this.#file.owner.release()).catch(() => {})
     await this.#commits.close()
     super.close()

@@ -15,33 +15,30 @@ import { RecordedRuns, type Synchronous } from '../sqlite-tables/transactions.ts
 import type { GroupCommit } from './commits.ts'
 import type { OwnedFile } from './file.ts'
 
-/** The part of a handler's context that `sqliteInbox` adds. */
+/** What `sqliteInbox` adds to a handler's context. */
 export interface SqliteTransactional<Database> {
   /**
-   * Runs `run` in a transaction of the inbox's file, and commits what it writes together with the record that this handler
-   * has completed: both or neither, and only if this process still holds the event. After that the handler never runs
-   * again for this event. An error of `run`, an aborted signal or a lost lease rolls everything back, and nothing else. A
-   * handler can call it once. What the handler does afterwards is not repeated if it fails.
+   * Runs `run` in a transaction of the inbox's file, and commits its writes together with the record that this handler
+   * has completed: both or neither, and only while this process holds the event. After that the handler never runs
+   * again for this event. An error of `run`, an aborted signal or a lost lease rolls everything back, and nothing else.
+   * A handler can call it once. What the handler does afterwards is not repeated if it fails.
    *
-   * `run` is synchronous, and deliveries wait for it: keep it short. It can be called more than once, and each time but the
-   * last is undone. It must not begin or end a transaction with SQL; savepoints are fine. `database`, its statements and
-   * iterators work until `run` returns, or until SQLite rolls the transaction back, as on a full disk. Open iterators are
-   * closed.
+   * `run` is synchronous, and deliveries wait for it: keep it short. It may be called more than once; all calls but the
+   * last are rolled back. It must not begin or end a transaction with SQL; savepoints are fine. `database`, its
+   * statements and iterators work until `run` returns, or until SQLite rolls the transaction back, as on a full disk.
+   * Open iterators are closed.
    *
-   * @throws WebhookError `lease_lost`, `unavailable` when the file cannot be written, `invalid_transaction` when `run`
+   * @throws WebhookError `lease_lost`, `unavailable` if the file cannot be written, `invalid_transaction` if `run`
    * returns a promise, ends the transaction or uses `database` after its end, or the signal's reason. Throws
-   * `invalid_transaction` immediately, instead of rejecting, when it is called again or after the handler has ended
+   * `invalid_transaction` synchronously, instead of rejecting, when called again or after the handler has ended
    */
   transaction<Result>(run: (database: Database) => Synchronous<Result>): Promise<Result>
 }
 
-/** The pause before a record is looked for again, in ms, when the file could not be read. */
+/** Delay before a record is looked up again, while the file can't be read (ms). */
 const rereadMs = 1_000
 
-/**
- * The transactions of handlers. Each is a savepoint in a group commit, so that an error undoes its own writes and no
- * others.
- */
+/** Handlers' transactions. Each is a savepoint in a group commit, so an error undoes its own writes and no others. */
 export class SqliteTransactions {
   readonly #commits: GroupCommit
   readonly #database: SqliteDatabase
@@ -61,7 +58,7 @@ export class SqliteTransactions {
     const id = attempt.job.id as number
     let outcome: Outcome<Result> | undefined
     const write = () => {
-      // A commit that succeeded can be tried again, if its answer was an error.
+      // Retried although it took effect: its answer was an error.
       if (outcome !== undefined && this.#runs.isRecorded(id, scope.handler)) return
       outcome = undefined
       outcome = inSavepoint(this.#database, () => this.#runs.run(id, scope, run))
@@ -75,7 +72,7 @@ export class SqliteTransactions {
     return resultOf(outcome as unknown as Outcome<Result>, scope)
   }
 
-  /** Returns `true` if the record is in the file. While the file cannot be read, it waits. */
+  /** Looks up the record. Waits while the file can't be read. */
   async #isRecorded(attempt: JobAttempt<SqlJob>, handler: string): Promise<boolean> {
     while (!attempt.aborted) {
       try {
@@ -90,14 +87,14 @@ export class SqliteTransactions {
 
 function resultOf<Result>(outcome: Outcome<Result>, scope: TransactionScope): Result {
   if (!('error' in outcome)) return outcome.result
-  // A statement of the handler is the first that meets a full disk.
+  // On a full disk, the handler's statement may be the first to fail.
   scope.storageFailed = isStorageFailure(outcome.error)
   throw outcome.error
 }
 
 function failure(error: unknown, attempt: Attempt, scope: TransactionScope): unknown {
   if (attempt.aborted) return attempt.signal.reason
-  // A foreign key can be checked as late as in the commit.
+  // A foreign key may be checked only at the commit.
   if (error instanceof WebhookError || isConstraint(error)) return error
   scope.storageFailed = isStorageFailure(error)
   const message = `the transaction was not committed: ${Object(error).message}`

@@ -6,10 +6,10 @@ import type { OwnedFile } from './file.ts'
 import { versionOf } from './lease.ts'
 import { LogSize } from './log-size.ts'
 
-/** Time between two looks at the file (ms). */
+/** Time between checks (ms). */
 const lookMs = 250
 
-/** Notices what other processes do to the file. */
+/** Notices other processes' changes to the file. */
 export class FileWatch {
   readonly #commits: GroupCommit
   readonly #logger: Logger
@@ -32,7 +32,7 @@ export class FileWatch {
   }
 
   #look(): void {
-    // Between deliveries nothing else notices that the file was deleted.
+    // Between deliveries, nothing else notices a deleted file.
     if (!this.#commits.isOwner()) return
     try {
       const version = this.#readVersion()
@@ -47,7 +47,7 @@ export class FileWatch {
     }
   }
 
-  /** Takes the file for changed at the next look. */
+  /** Makes the next check report a change. */
   lookAgain(): void {
     this.#version = undefined
   }
