@@ -8,7 +8,6 @@ const guardMs = 5_000
 /** Longest wait of one alarm for its work (ms). The platform allows 15 minutes. */
 const maxMs = 600_000
 
-/** Time between two looks at the work (ms). */
 const lookMs = 100
 
 /** The alarm stays for work due within this time (ms). */
@@ -21,7 +20,6 @@ export interface ObjectAlarmOptions {
   readonly workAt: () => number
   /** Next deadline, possibly past (ms since the epoch). Infinity if nothing is expected. */
   readonly deadlineAt: () => number
-  /** Turns overdue expectations into events. */
   readonly handOver: () => Promise<void>
 }
 
@@ -32,7 +30,6 @@ export interface ObjectAlarmOptions {
  */
 export class ObjectAlarm {
   readonly #options: ObjectAlarmOptions
-  /** The time it is set for (ms since the epoch). */
   #at: number | undefined
 
   constructor(options: ObjectAlarmOptions) {
@@ -47,7 +44,6 @@ export class ObjectAlarm {
     if (at < (this.#at ?? Number.POSITIVE_INFINITY)) this.#set(at)
   }
 
-  /** Sets the alarm for the remaining work. */
   update(): void {
     const at = this.#next()
     if (at === Number.POSITIVE_INFINITY) this.#clear()

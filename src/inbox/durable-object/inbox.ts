@@ -7,7 +7,6 @@ import { SqlInbox } from '../sql/inbox.ts'
 import type { InboxLimits } from '../sqlite-tables/storage.ts'
 import { ObjectStore } from './store.ts'
 
-/** The inbox in a Durable Object. */
 export class ObjectInbox extends SqlInbox {
   readonly #store: ObjectStore
 

@@ -43,7 +43,6 @@ export interface InboxObject {
   alarm(): Promise<void>
 }
 
-/** Delay until an object that could not make its receiver tries again (ms). */
 const receiverRetryMs = 60_000
 
 /**
@@ -96,7 +95,6 @@ export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
   }
 }
 
-/** Makes the receiver, which opens the inbox. Returns the error if that fails. */
 function openInbox(
   { storage }: ObjectState,
   limits: InboxLimits,
@@ -128,7 +126,6 @@ function openInbox(
   }
 }
 
-/** Steps the object answers to its Worker. */
 const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
   accept: (accepted: AcceptedEvent) => inbox.accept(reviveAccepted(accepted)),
   keepUnreadable: (unreadable: WireUnreadable) => inbox.keepUnreadable(unpackUnreadable(unreadable)),

@@ -93,7 +93,6 @@ function merge(
   return events
 }
 
-/** @throws WebhookError `invalid_option` */
 function readCursors(cursor: string, shards: number): Cursors {
   try {
     const cursors = JSON.parse(cursor)

@@ -20,15 +20,11 @@ export function openStorage(storage: ObjectStorage): ObjectTables {
 }
 
 export interface ObjectCommits extends Commits {
-  /** Runs a write in a transaction. */
   now<T>(write: () => T): T
   accept(written: WrittenEvent): number | undefined
 }
 
-/**
- * Writes synchronously. The runtime commits the writes of a turn together, and holds back the object's answers and
- * requests until they are on disk.
- */
+/** Writes synchronously. The runtime holds back an object's answers until the writes of the turn are on disk. */
 export const commitsOf = (storage: ObjectStorage, events: SqliteEvents): ObjectCommits => ({
   deferred: 0,
   now: (write) => storage.transactionSync(write),

@@ -29,7 +29,6 @@ export class ObjectStore extends SqliteStore {
   readonly alarm: ObjectAlarm
   readonly #logger: InboxHost['logger']
   #cleansUpAt = 0
-  /** Earliest time to hand over overdue expectations (ms since the epoch). */
   #handsOverAt = 0
 
   constructor(host: InboxHost, storage: ObjectStorage, limits: InboxLimits) {
@@ -108,7 +107,6 @@ export class ObjectStore extends SqliteStore {
     if (Date.now() < this.#cleansUpAt && !this.options.storage.deadLetters.hasGrown) return
     this.#cleansUpAt = Date.now() + cleanUpIntervalMs
     try {
-      // Not finished.
       if ((await this.expire()) === cleanUpMs.busy) this.#cleansUpAt = 0
     } catch (error) {
       this.#logger.warn({ err: error }, 'the inbox could not clean up its storage')

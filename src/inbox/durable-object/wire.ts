@@ -14,15 +14,12 @@ export interface Page {
 }
 
 export interface KeysQuery extends KeysOptions {
-  /** Id to start after. */
   readonly after: KeysPage['next'] & {}
 }
 
-/** A dead letter on the wire. */
 export interface WireDeadLetter {
   /** JSON of everything except the body. */
   readonly text: string
-  /** Body of an unreadable delivery in hex, otherwise null. */
   readonly body: string | null
 }
 
@@ -34,7 +31,6 @@ export function packDeadLetter(deadLetter: DeadLetter): WireDeadLetter {
 export const unpackDeadLetter = ({ text, body }: WireDeadLetter): DeadLetter =>
   readDeadLetter({ dead_letter: text, body })
 
-/** An unreadable delivery on the wire. */
 export type WireUnreadable = Omit<UnreadableDelivery, 'receivedAt' | 'body'> & Record<'receivedAt' | 'body', string>
 
 export const packUnreadable = ({ receivedAt, body, ...unreadable }: UnreadableDelivery): WireUnreadable => ({
@@ -49,7 +45,6 @@ export const unpackUnreadable = ({ receivedAt, body, ...unreadable }: WireUnread
   body: fromBase64(body),
 })
 
-/** Revives dates and the event. */
 export function unpackRecord({
   event,
   receivedAt,

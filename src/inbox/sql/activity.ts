@@ -1,17 +1,13 @@
 import { type ActivityStorage, activityKeptMs, minuteOf, type StoredMinute } from '../operations/activity.ts'
 import type { SqlTables } from './tables.ts'
 
-/** Reads the activity of all processes since a minute. */
 export async function readMinutes(tables: Pick<SqlTables, 'read'>, first: number): Promise<readonly StoredMinute[]> {
   const sql = 'SELECT minute, numbers FROM $activity WHERE minute >= $1'
   const rows = await tables.read<{ minute: number | string; numbers: string }>(sql, [first])
   return rows.map(({ minute, numbers }) => [Number(minute), numbers])
 }
 
-/**
- * The activity table: rows per process and minute.
- * @param process a uuid
- */
+/** Rows per process (a uuid) and minute. */
 export const activityTable = (
   tables: Pick<SqlTables, 'read' | 'change'>,
   process: string,

@@ -7,21 +7,16 @@ export interface DeadLetterRow {
   readonly body: string | null
 }
 
-/**
- * Serialises a dead letter. Completed handlers are apart from the rest, so a statement can add those in the event's
- * row.
- */
+/** Serialises a dead letter. Completed handlers are apart, so a statement can add those in the event's row. */
 export const writeDeadLetter = (deadLetter: DeadLetter): string =>
   `{"completed":${JSON.stringify(deadLetter.completed)},"letter":${writeLetter(deadLetter)}}`
 
-/** Serialises a dead letter without completed handlers and body. */
 export function writeLetter({ completed, unreadable, ...letter }: DeadLetter): string {
   if (unreadable === undefined) return JSON.stringify(letter)
   const { body, ...delivery } = unreadable
   return JSON.stringify({ ...letter, unreadable: delivery })
 }
 
-/** @throws SyntaxError if the row is damaged */
 export function readDeadLetter({ dead_letter, body }: DeadLetterRow): DeadLetter {
   const { completed, letter } = JSON.parse(dead_letter)
   const { event, unreadable, failedAttempts, ...rest } = letter
@@ -32,7 +27,6 @@ export function readDeadLetter({ dead_letter, body }: DeadLetterRow): DeadLetter
     event: event && reviveEvent(event),
     receivedAt,
     ...(unreadable && { unreadable: { ...unreadable, receivedAt, body: fromHex(body ?? '') } }),
-    // An unreadable delivery has none.
     ...(failedAttempts && { failedAttempts: reviveFailedAttempts(failedAttempts) }),
     diedAt: new Date(rest.diedAt),
   }

@@ -22,7 +22,6 @@ import type { SqlTables, Step } from './tables.ts'
 /** Signal: an unreadable delivery was marked for replay. */
 const replayMark = 'replay'
 
-/** Dead letters read per statement. */
 const pageSize = 1_000
 
 /** A dead letter with its row id and the id of its event. */
@@ -32,7 +31,6 @@ export interface PlacedRow extends DeadLetterRow {
   readonly event_id: number | string | null
 }
 
-/** A dead letter in a list of keys. */
 export interface ListedKey {
   readonly key: string
   readonly type: string | undefined
@@ -42,7 +40,6 @@ export interface ListedKey {
 /** Keys, oldest first. */
 export interface KeysPage {
   readonly found: readonly ListedKey[]
-  /** Id to continue after. Absent on the last page. */
   readonly next?: PlacedRow['id']
 }
 
@@ -50,7 +47,6 @@ export interface KeysPage {
 export interface Replays {
   /** Returns the step that reinserts the event of a dead letter if the dead letter still exists. */
   putBack(row: PlacedRow, deadEvent: DeadEvent): Step
-  /** Maximum number of dead letters changed per commit. */
   readonly maxCommit: number
   /** @throws WebhookError if no event may be added */
   readonly check?: () => void
@@ -58,13 +54,9 @@ export interface Replays {
   readonly replayed?: (row: PlacedRow['id']) => void
 }
 
-/** What replaying an unreadable delivery takes. */
 export interface Parsing {
   readonly host: InboxHost
-  /**
-   * Replaces an unreadable delivery with its event, unless that is a duplicate. Returns the row id of a new event,
-   * `true` for a duplicate, `false` if the delivery is gone.
-   */
+  /** Replaces an unreadable delivery with its event. False if it is gone; the new row id, or `true` for a duplicate. */
   replace(key: string, parsed: ParsedEvent): Promise<PlacedRow['id'] | boolean>
 }
 
@@ -91,7 +83,6 @@ export async function dropOldest(
   const rows = await tables.read<PlacedRow>(sql, [maxKept])
   if (rows.length === 0) return false
   const removed = await tables.change(rows.map(({ id }) => ({ sql: remove, values: [id] })))
-  // Another delivery may have dropped the rest.
   const dropped = rows.filter((_, index) => removed[index] === 1)
   for (const { key } of dropped.flatMap(undamaged))
     logger.error({ key }, 'a dead letter was dropped to make room for a newer one')
@@ -109,9 +100,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
   readonly #replays: Replays
   readonly #parsing: Parsing | undefined
 
-  /**
-   * @param parsing absent in a process without a receiver: it marks unreadable deliveries for one that can parse them
-   */
+  /** @param parsing absent in a process without a receiver, which only marks unreadable deliveries */
   constructor(tables: SqlTables, replays: Replays, parsing?: Parsing) {
     this.#tables = tables
     this.#replays = replays
@@ -270,7 +259,6 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     return unreadable.filter((_, index) => changed[index] === 1).map(({ key }) => key)
   }
 
-  /** Parses an unreadable delivery again, and replaces it with its event. */
   async #parse({ key, unreadable }: DeadLetter, { host, replace }: Parsing): Promise<boolean> {
     const parsed = await parseAgain(host, unreadable as UnreadableDelivery)
     this.#replays.check?.()
@@ -289,7 +277,6 @@ export class SqlDeadLetters implements InspectedDeadLetters {
         await this.replay(key)
       } catch (error) {
         const code = error instanceof WebhookError ? error.code : undefined
-        // Still marked.
         if (code === 'closing' || code === 'overloaded') return
         if (code === 'unavailable') throw error
         this.#parsing?.host.logger.error({ key, err: error }, 'an unreadable delivery still cannot be parsed')
@@ -299,7 +286,6 @@ export class SqlDeadLetters implements InspectedDeadLetters {
   }
 }
 
-/** `$1,$2,…`, one per value. */
 const placeholders = (values: readonly unknown[]): string => values.map((_, index) => `$${index + 1}`).join()
 
 /** Reads a dead letter. Empty if the row is damaged. */

@@ -23,14 +23,12 @@ export function tablesOf(state: EventState | undefined): readonly EventTable[] {
   return state === 'handled' ? ['handled'] : ['event']
 }
 
-/** The jobs of this process. Only the process itself knows which of them run. */
 export type OwnJobs = Pick<SqlJobs, 'started' | 'counts'>
 
 /** Rows one statement of a list looks at. */
 export interface Slice {
   /** SQL condition on the rows of a table with this id column. */
   readonly where: (id: string, table: EventTable) => string
-  /** Values of `$1`, `$2`, …. */
   readonly values: readonly Value[]
   /** Last id covered. Absent if the slice covers the rest. */
   readonly upTo?: EventId | undefined
@@ -45,7 +43,6 @@ export interface EventReading {
   readonly rowsPerTurn?: number
   /** Scan budget: statements, or time (ms). Past it a page may come back short. */
   readonly longestScan: { readonly statements?: number; readonly ms?: number }
-  /** Maximum number of rows a count reads. */
   readonly maxCounted?: number
   /** SQL condition: the event waits for a retry. */
   readonly isRetrying: string
@@ -55,7 +52,6 @@ export interface EventReading {
   readonly fields?: Readonly<Record<string, string>>
   /** Common table expression `claimed (id, owner)`. Absent in a database that only one process opens. */
   readonly claimed?: string
-  /** Owner of this process's claims. */
   readonly owner?: () => string
   /** Name of this process for operators, unless `claimed` has it. */
   readonly process?: string
@@ -63,6 +59,5 @@ export interface EventReading {
   readonly slice?: (query: CheckedQuery, after: EventId | undefined) => MaybePromise<Slice>
   /** Asks the other process that holds an event to stop its handler. False if there is none. */
   readonly stop?: (key: string) => Promise<boolean>
-  /** Counts unfinished events without reading them all. */
   readonly counts?: (jobs: OwnJobs | undefined) => MaybePromise<Omit<InboxStats, 'deadLetters' | 'expected'>>
 }

@@ -14,7 +14,6 @@ export interface EventRow {
   readonly record: string
 }
 
-/** Selects the {@link EventRow}s of a table. */
 export function selectRows(tables: SqlTables, reading: EventReading, table: EventTable, where: string): string {
   const { id, json } = columnsOf[table]
   const record = table === 'event' ? unfinishedJson(tables, reading) : tables.json(json)
@@ -41,7 +40,6 @@ interface UnfinishedRow extends Pick<EventRecord, 'attempts' | 'completed'> {
   readonly event: MediaEvent
   readonly receivedAt: number
   readonly failedAttempts: readonly FailedAttempt[] | null
-  /** `null` unless it waits for a retry. */
   readonly dueAt: number | null
   readonly trace: TraceCarrier | null
   readonly awaits?: readonly string[] | null
@@ -58,10 +56,7 @@ interface Claimed {
 
 type OwnRun = Pick<EventRecord, 'startedAt' | 'handler'>
 
-/**
- * What a process knows of its own events. Read before the database, so an event that starts in between shows as waiting
- * and counts once.
- */
+/** This process's own events. Read before the database: an event starting in between is waiting, and counts once. */
 export interface OwnClaims {
   readonly owner: string | undefined
   readonly process: string | undefined

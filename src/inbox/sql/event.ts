@@ -4,12 +4,9 @@ import type { AcceptedEvent } from '../inbox.ts'
 /** Row id of an event, as a number or its decimal text. */
 export type EventId = string | number
 
-/** An event held by this process. */
 export interface HeldEvent {
   readonly id: EventId
-  /**
-   * Fence: the row's release count when it was claimed. Higher in the row once another process could have the event.
-   */
+  /** Fence: release count when claimed. The row's is higher once another process could have the event. */
   readonly releases: number
 }
 

@@ -18,7 +18,6 @@ import { type EventRow, type OwnClaims, selectRows, toRecord } from './event-rec
 import { Piece } from './piece.ts'
 import type { SqlTables, Step, Value } from './tables.ts'
 
-/** The part of a worker that operators reach. */
 interface OwnWorker {
   readonly jobs: OwnJobs
   stop(key: string): boolean
@@ -28,19 +27,19 @@ type OutcomeRow = Pick<EventRow, 'source'> & { readonly place: number | string }
 
 const outcomesIn = { event: 'open', dead_letter: 'dead', handled: 'handled' } as const
 
-/** A page of events, each with its place in the order of acceptance. */
+/** A page of events with their ids. */
 export interface PlacedPage {
   readonly found: readonly { readonly id: EventId; readonly record: EventRecord }[]
   readonly cursor?: string
 }
 
-/** The events of an inbox, in order of acceptance: the unfinished ones, the dead letters and the handled ones. */
+/** The events of an inbox in order of acceptance: unfinished, dead and handled. */
 export class SqlEvents implements InboxEvents {
   readonly states = eventStates
   readonly #tables: SqlTables
   readonly #reading: EventReading
   readonly #worker: OwnWorker | undefined
-  /** Counts the events by their states. Calls share the count in progress. */
+  /** Counts the events by state. Concurrent calls share one count. */
   readonly stats = shared(() => this.#stats())
 
   /** @param worker absent in a process that handles no events */
@@ -61,7 +60,7 @@ export class SqlEvents implements InboxEvents {
     return { events: found.map(({ record }) => record), ...rest }
   }
 
-  /** Reads one piece in a turn of the event loop. */
+  /** Reads one batch per event-loop turn. */
   async page(query: CheckedQuery): Promise<PlacedPage> {
     const { limit, cursor, state, type } = query
     if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) throw wrongCursor()
@@ -98,7 +97,6 @@ export class SqlEvents implements InboxEvents {
     return { found: page, ...(end !== undefined && { cursor: `${end}` }) }
   }
 
-  /** Reads the first rows of a slice after an id. */
   async #rows(
     { state, order }: CheckedQuery,
     slice: Slice,
@@ -145,7 +143,7 @@ export class SqlEvents implements InboxEvents {
     return keys.map((_, place) => found.get(place))
   }
 
-  /** Makes a retry due. False if the event waits for none. */
+  /** Makes a retry due. False if the event isn't waiting for one. */
   async retryNow(key: string): Promise<boolean> {
     const [changed = 0] = await this.#tables.change([retryStep(this.#tables, this.#reading, key)], 'due')
     return changed > 0
@@ -155,7 +153,7 @@ export class SqlEvents implements InboxEvents {
     return this.#worker?.stop(key) === true || (this.#reading.stop?.(key) ?? false)
   }
 
-  /** Lists the unfinished events, for the report of an inbox that closes. */
+  /** Lists the unfinished events for the report of a closing inbox. */
   async unfinished(): Promise<readonly UnfinishedEvent[]> {
     const select = selectRows(this.#tables, this.#reading, 'event', 'true')
     const rows = await this.#tables.read<EventRow>(`${this.#claimed}${select} ORDER BY id`)
@@ -174,7 +172,7 @@ export class SqlEvents implements InboxEvents {
     )
   }
 
-  /** Counts in one statement, so that each event is counted once. */
+  /** One statement, so that each event counts once. */
   #count(withUnfinished: boolean): MaybePromise<StatsRow[]> {
     const { isRetrying, maxCounted = Number.MAX_SAFE_INTEGER } = this.#reading
     const countOf = (table: string, where = '') =>
@@ -206,7 +204,7 @@ interface StatsRow {
   readonly idle?: number | string
   readonly running?: number | string
   readonly retrying?: number | string
-  /** The start of the longest wait (ms since the epoch). */
+  /** Start of the longest wait (ms since the epoch). */
   readonly oldest?: number | string | null
 }
 
@@ -221,7 +219,6 @@ function toStats({ dead, expected, idle = 0, running = 0, retrying = 0, oldest =
   }
 }
 
-/** Makes the step that makes a retry due. */
 export const retryStep = (
   { hashKey }: Pick<SqlTables, 'hashKey'>,
   { isRetrying, makeDue }: EventReading,
@@ -231,7 +228,7 @@ export const retryStep = (
   values: [hashKey(key)],
 })
 
-/** Reads a row, unless it is damaged, which was logged when it was claimed. The others are of use. */
+/** Reads a row. `undefined` if it is damaged, which the claim has logged. */
 function readable(row: EventRow, own: OwnClaims): EventRecord | undefined {
   try {
     return toRecord(row, own)

@@ -25,7 +25,6 @@ const toExpectation = ({ rule, event, began_at: beganAt, due_at: dueAt }: Expect
   dueAt: new Date(Number(dueAt)),
 })
 
-/** Lists the open expectations with the nearest deadlines. */
 export async function readExpected(tables: SqlTables, limit?: number): Promise<readonly OpenExpectation[]> {
   const max = limitOf('expected', limit)
   const found: OpenExpectation[] = []

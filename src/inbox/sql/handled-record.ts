@@ -15,17 +15,12 @@ type Handled = [
   completed: readonly string[],
   failed?: readonly FailedAttempt[],
   trace?: TraceCarrier | null,
-  /** Of an overdue event. */
   awaited?: readonly string[],
 ]
 
 const startOfKey = (type: string, mediaId: string): string => `[${JSON.stringify(type)},${JSON.stringify(mediaId)}`
 
-/**
- * Serialises the record of a handled event.
- * @param handlers names of this process's handlers for it
- * @param trace absent if the database does not keep it
- */
+/** @param trace absent if the database does not keep it */
 export function writeHandled(
   { accepted, number, completed, failedAttempts }: Job,
   handlers: readonly string[],

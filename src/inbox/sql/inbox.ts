@@ -32,7 +32,6 @@ import { Upkeep } from './upkeep.ts'
 import { SqlWorker } from './worker.ts'
 
 export interface SqlInboxOptions {
-  /** False for a process that only accepts events. */
   readonly handles: boolean
   readonly concurrency: number
   /**
@@ -51,7 +50,6 @@ export class SqlInbox implements Inbox {
   readonly events: SqlEvents
   readonly pauses: StoredPauses
   readonly operations: StoredOperations
-  /** Absent where nothing runs between requests. */
   readonly activity?: (since: Date) => Promise<readonly ActivityMinute[]>
   readonly #host: InboxHost
   readonly #store: EventStore
@@ -112,7 +110,6 @@ export class SqlInbox implements Inbox {
       this.pauses.take(await pauseTable(tables).list())
       await this.#worker.start({ heard: (signal) => this.#heard(signal), lost: (error) => this.#lost(error) }, tables)
     }
-    // May have closed meanwhile.
     if (this.#closing.hasStarted) return
     this.#upkeep?.start()
     this.#activity?.start()
@@ -201,7 +198,6 @@ export class SqlInbox implements Inbox {
     return { unfinished }
   }
 
-  /** Lists the events that only the storage has. */
   async #left(held: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
     // If the storage is lost, whoever took it handles its events.
     if (!this.#store.holds) return []

@@ -4,7 +4,6 @@ import type { OwingEvent } from '../engine/owed-handlers.ts'
 import type { Attempt, TransactionScope } from '../inbox.ts'
 import type { ClaimedEvent, EventId, HeldEvent } from './event.ts'
 
-/** What an attempt needs of its store. */
 export interface JobStore {
   /** False once the lease is over: nothing may start. Called for every attempt, so keep it cheap. */
   readonly holds: boolean

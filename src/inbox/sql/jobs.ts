@@ -5,9 +5,7 @@ import type { SqlJob } from './job.ts'
 /** Maximum number of attempts a process publishes, longest first. */
 const maxPublished = 100
 
-/** The jobs of this process. */
 export class SqlJobs extends Jobs<SqlJob> {
-  /** Running attempts by event id. */
   started(): ReadonlyMap<EventId, SqlJob['running']> {
     return new Map(this.#running().map((job) => [job.id, job.running]))
   }

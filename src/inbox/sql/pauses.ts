@@ -2,7 +2,6 @@ import type { PauseStorage } from '../operations/pauses.ts'
 import type { Pause } from '../reading.ts'
 import type { SqlTables } from './tables.ts'
 
-/** Signal: a pause began or ended. */
 const pauseMark = 'pause'
 
 // An empty handler means the whole inbox.

@@ -2,7 +2,6 @@ import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
 import { maxWaitMs, type Timer, unref } from '../../internal/timers.ts'
 
-/** Transient failures in a row before one is logged. */
 const failuresBeforeLog = 3
 
 /** Logs failures of background work. Skips single transient ones: those show at the deliveries. */
@@ -30,8 +29,7 @@ export class FailureLog {
 }
 
 /**
- * Runs a task again and again, each time after the delay the last run asked for. A task that may be skipped twice in a
- * row is, until `soon` or `now`.
+ * Runs a task after the delay its last run asked for. While `canSkip`, it runs once, then waits for `soon` or `now`.
  */
 export class PeriodicTask {
   readonly #task: () => Promise<number>
@@ -40,12 +38,10 @@ export class PeriodicTask {
   readonly #canSkip: () => boolean
   /** True if the last run was skippable and nothing has asked for another since. */
   #isIdle = false
-  /** Delay the last run asked for (ms). */
   #delayMs = 0
   #timer: Timer | undefined
   #running: Promise<void> | undefined
   #isRunning = false
-  /** Start of the next run (`performance.now()`, ms). */
   #dueAt = Number.NEGATIVE_INFINITY
   /** Longest delay after the current run, from `soon` (ms). */
   #soonMs = Number.POSITIVE_INFINITY

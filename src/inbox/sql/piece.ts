@@ -45,17 +45,14 @@ export class Piece {
   readonly #limit = new ByteLimit()
   #size = firstSize
 
-  /** @param most maximum number of rows per batch */
   constructor(most: number) {
     this.#most = most
   }
 
-  /** Rows of the next batch. */
   get size(): number {
     return Math.min(this.#size, this.#most)
   }
 
-  /** Runs a step over the next batch, retrying with half of it after a timeout. */
   async run<Row extends object>(step: (size: number) => Promise<Row[]>): Promise<Row[]> {
     for (;;) {
       try {
@@ -74,7 +71,6 @@ export class Piece {
   }
 }
 
-/** UTF-8 bytes of all strings in a value. */
 export function bytesOf(value: unknown): number {
   if (typeof value === 'string') return encoder.encode(value).byteLength
   if (typeof value !== 'object' || value === null) return 0

@@ -6,11 +6,8 @@ export interface RenewalOptions {
   readonly lease: SharedLease
   readonly isTransient: (error: unknown) => boolean
   readonly logger: Logger
-  /** Called after each renewal, and when the lease begins. */
   readonly renewed: () => void
-  /** Called when the lease had expired. */
   readonly lost: () => Promise<void>
-  /** Called after a takeover of other processes' events. */
   readonly tookOver: () => void
 }
 
@@ -30,14 +27,12 @@ export class Renewal {
     this.#task = new PeriodicTask(() => this.#renew(), Math.min(lease.leaseMs / 3, 1_000), log)
   }
 
-  /** Call once the lease has begun. */
   start(): void {
     this.#renewedAt = performance.now()
     this.#options.renewed()
     this.#task.start(0)
   }
 
-  /** Resolves with the delay until the next renewal (ms). */
   async #renew(): Promise<number> {
     const { lease, lost, renewed } = this.#options
     const { leaseMs } = lease

@@ -23,7 +23,6 @@ export class SqlSettling implements Settling<SqlJob> {
   #unrecorded = 0
   #onSettled: (() => void) | undefined
 
-  /** @param owed absent in a database of one process */
   constructor(store: EventStore, host: InboxHost, owed: OwedHandlers | undefined) {
     this.#store = store
     this.#host = host
@@ -103,7 +102,6 @@ export class SqlSettling implements Settling<SqlJob> {
     )
   }
 
-  /** Resolves once no end is left to record. */
   async settled(): Promise<void> {
     if (this.#unrecorded > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve))
   }

@@ -4,7 +4,5 @@
  */
 export type Reason = 'new' | 'due' | 'awaited' | 'timer' | 'any'
 
-/**
- * A message between the processes of an inbox. `pause`: pauses changed. `replay`: unreadable deliveries were marked.
- */
+/** A message between processes. `pause`: pauses changed. `replay`: unreadable deliveries were marked. */
 export type Signal = Exclude<Reason, 'timer'> | 'pause' | 'replay' | `stop ${string}`

@@ -33,19 +33,16 @@ export interface OwedExpectationChanges extends ExpectationChanges {
 
 export interface NewEvent {
   readonly accepted: AcceptedEvent
-  /** Owed handlers. */
   readonly owed: readonly string[]
   readonly changes: OwedExpectationChanges | undefined
 }
 
-/** What a process asks of a claim. */
 export interface Want {
   /** Maximum number of events. A claim may add as many due retries. */
   readonly limit: number
   /** True if the claim may include a suspect. */
   readonly withSuspect: boolean
   readonly held: readonly HeldEvent[]
-  /** Memory of `held` (bytes, about). */
   readonly heldBytes: number
   /** Media items to skip. */
   readonly crowded: readonly string[]
@@ -103,7 +100,6 @@ export interface StoreListener {
   cutOff(): void
   /** Another process took the storage for good. Already logged by the store. */
   lost(error: Error): void
-  /** Start times (ms since the epoch) of long-running attempts, by event id. */
   longRunning(): Readonly<Record<string, number>> | undefined
   /** True if there is no room for another event: `maxWaiting` already wait, or memory is full. */
   isFull(unfinished: number, maxWaiting: number): boolean
@@ -113,17 +109,11 @@ export interface StoreListener {
 
 /** The part of a store that several processes share. */
 export interface SharedLease {
-  /** Time a silent process keeps its events (ms). */
   readonly leaseMs: number
-  /** Time event keys are remembered (ms). */
   readonly ttlMs: number
-  /** True if this process has unpublished handlers. */
   readonly hasNewHandlers: boolean
   publish(): Promise<void>
-  /**
-   * Renews the lease. `isLost`: it had expired, and its events are gone. `hasDead`: another process's lease has
-   * expired.
-   */
+  /** Renews the lease. `isLost`: it had expired, and its events are gone. `hasDead`: another one has expired. */
   renew(): Promise<{ readonly isLost: boolean; readonly hasDead: boolean }>
   /** Frees the events of expired leases, and counts the crash. */
   takeOver(): Promise<void>
@@ -134,19 +124,14 @@ export interface SharedLease {
 export interface EventStore extends JobStore {
   readonly tables: SqlTables
   readonly reading: EventReading
-  /** The tables on the connections for deliveries, if those are separate. */
   readonly accepting?: SqlTables
   readonly replays: Replays
-  /** Replaces an unreadable delivery with its event. */
   readonly replace: Parsing['replace']
 
   /** Events to hold at least, running ones included, so that a claim is worth its statement. */
   readonly claimSize: number
-  /** Maximum number of held events that wait. */
   readonly readAhead: number
-  /**
-   * Maximum number of parked events, which wait for their handler's limit. Absent: half of `readAhead`, up to 1,000.
-   */
+  /** Maximum number of parked events. Absent: half of `readAhead`, up to 1,000. */
   readonly maxParked?: number
   /** Memory of held events past which claims stop (bytes, about). Absent if `readAhead` is limit enough. */
   readonly maxBytes?: number
@@ -169,11 +154,8 @@ export interface EventStore extends JobStore {
 
   /** Stores an event with its key and expectation changes in one commit. False: the key is known. */
   accept(event: NewEvent): MaybePromise<boolean>
-  /** Resolves once every accept has ended. */
   accepted(): Promise<void>
-  /**
-   * Turns overdue expectations into events. Resolves with the time until the next call (ms), Infinity if none is open.
-   */
+  /** Turns overdue expectations into events. Resolves with the time until the next (ms), Infinity if none is open. */
   acceptDue(): Promise<number>
   /**
    * Claims the oldest due events, except of media items another process holds. In strict order a shared store skips
@@ -189,15 +171,11 @@ export interface EventStore extends JobStore {
   settle(end: Settled): Promise<boolean>
   /** Starts holding events. A second call starts a new lease. */
   begin(listener: StoreListener): Promise<void>
-  /** Absent in a database that only one process opens. */
   readonly shared?: SharedLease
   /** Stops signals and ends the lease, so the next process gets the events at once. */
   end(): Promise<void>
 
-  /**
-   * Deletes a batch of expired keys, records and ends of expectations. Resolves with the delay before the next call
-   * (ms).
-   */
+  /** Deletes a batch of expired rows. Resolves with the delay before the next call (ms). */
   expire(): Promise<number>
   /** True if the last call, a short time ago, left nothing: in an idle database the next isn't worth a statement. */
   readonly hasExpired: boolean

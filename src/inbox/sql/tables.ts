@@ -3,7 +3,6 @@ import type { Signal } from './signal.ts'
 
 export type Value = string | number | null | Uint8Array
 
-/** A statement that changes rows. */
 export interface Step {
   readonly sql: string
   readonly values: readonly Value[]
@@ -34,7 +33,6 @@ export interface SqlTables {
   change(steps: readonly Step[], signal?: Signal): Promise<readonly number[]>
 }
 
-/** The tables of a database that answers synchronously. */
 export interface SyncTables extends SqlTables {
   read<Row>(sql: string, values?: readonly Value[]): Row[]
 }

@@ -13,12 +13,10 @@ const deadlinesMs = { notified: 60_000, polling: 1_000 }
 /** Delay after a failure, and before acting on a signal (ms). */
 const retryMs = 1_000
 
-/** Delay before the first clean-up (ms). */
 const firstExpiryMs = 500
 
 export interface UpkeepOptions {
   readonly store: EventStore
-  /** Absent in a process that only accepts. */
   readonly worker: SqlWorker | undefined
   readonly deadLetters: SqlDeadLetters
   readonly pauses: StoredPauses
@@ -34,7 +32,6 @@ export class Upkeep {
 
   constructor({ store, worker, deadLetters, pauses, logger }: UpkeepOptions) {
     const log = () => new FailureLog(logger, (error) => store.isTransient(error))
-    // Nothing waits or is expected, and a signal will announce what comes next.
     const isQuiet = () => worker?.isQuiet === true && this.#isEmpty
     let isFirst = true
     const expire = async () => {
@@ -65,7 +62,6 @@ export class Upkeep {
     this.#pauses?.start(pausesMs.polling)
   }
 
-  /** Call when an expectation was stored. */
   expect(dueAt: Date): void {
     this.#deadlines?.soon(Math.min(Math.max(0, dueAt.getTime() - Date.now()), retryMs))
   }

@@ -34,7 +34,6 @@ const retryingPerTurn = 200
 /** Default limit on parked events, which wait for the concurrency limit of their handler. */
 const parkedLimit = 1_000
 
-/** Delay after a failed claim (ms). */
 const claimRetryMs = 100
 
 /** Transient failures in a row before one is logged, and the minimum time between two logs (ms). */
@@ -55,7 +54,6 @@ export class SqlWorker {
   readonly #engine: PausableEngine<SqlJob>
   readonly #renewal: Renewal | undefined
   #listener: StoreListener | undefined
-  /** Resolvers of {@link handled}, by event key. */
   readonly #waits = new Map<string, () => void>()
   #claiming: Promise<void> | undefined
   /** Events handed over while a claim is in flight. They queue: the claim may bring earlier events of their lanes. */
@@ -73,7 +71,6 @@ export class SqlWorker {
   #failures = 0
   #loggedAt = Number.NEGATIVE_INFINITY
   #timer: Timer | undefined
-  /** Events that were waiting when this process stopped. */
   readonly #released: UnfinishedEvent[] = []
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
@@ -105,7 +102,6 @@ export class SqlWorker {
       isTransient: (error) => this.#store.isTransient(error),
       logger: this.#logger,
       renewed: () => {
-        // The renewal may have published new handlers.
         this.#store.look('awaited')
         if (this.#isAwake) this.wake()
       },
@@ -142,19 +138,13 @@ export class SqlWorker {
     stopRun(this.jobs.ofId(id))
   }
 
-  /**
-   * Publishes this process's handlers if they changed. Call it before another process can claim an event that owes
-   * them.
-   */
+  /** Publishes new handlers. Call it before another process can claim an event that owes them. */
   publish(): Promise<void> | undefined {
     const { shared } = this.#store
     return shared?.hasNewHandlers ? shared.publish() : undefined
   }
 
-  /**
-   * @param listener the callbacks of the inbox; the worker adds its own
-   * @param tables those of the opening store
-   */
+  /** @param listener the callbacks of the inbox; the worker adds its own */
   async start(listener: Pick<StoreListener, 'heard' | 'lost'>, tables: SqlTables): Promise<void> {
     const leaseMs = this.#store.shared?.leaseMs ?? maxWaitMs
     this.#listener = {
@@ -174,7 +164,6 @@ export class SqlWorker {
     this.wake()
   }
 
-  /** Blocks the lanes of stored retries. */
   async #holdRetrying(tables: SqlTables): Promise<void> {
     const sql = `SELECT id, event FROM $event WHERE due_at IS NOT NULL AND id > $1 ORDER BY id LIMIT ${retryingPerTurn}`
     let rows: { readonly id: number; readonly event: string }[] = []
@@ -211,7 +200,6 @@ export class SqlWorker {
     this.wake('due')
   }
 
-  /** Claims until nothing is left or this process holds enough. */
   async #claim(): Promise<void> {
     while (this.#isAwake && this.#state === 'open' && this.#store.holds) {
       this.#isAwake = false
@@ -264,7 +252,6 @@ export class SqlWorker {
     return waiting <= claimSize / 4 ? Math.max(claimSize - waiting - running, 0) : 0
   }
 
-  /** Resolves with the time until the next claim (ms). */
   async #claimBatch(): Promise<number> {
     await this.#releaseUnknown()
     this.#queuedBehindClaim = []
@@ -345,7 +332,6 @@ export class SqlWorker {
     await this.#store.keepOnly(this.jobs.held())
   }
 
-  /** @param behind queues the job until the claim in flight has filled the lanes */
   #addJob(job: SqlJob, behind?: SqlJob[]): void {
     // The end of the previous attempt is recorded, but not confirmed yet.
     const previous = this.jobs.get(job.key)

@@ -30,7 +30,6 @@ export interface SqliteClaimsOptions {
   readonly commits: Commits
   readonly owner: Pick<OwnerRow, 'isRecovering' | 'holdMs' | 'recordRunning' | 'recovered'>
   readonly logger: Logger
-  /** Memory of held events past which claims stop (bytes, about). */
   readonly maxBytes: number
 }
 
@@ -38,7 +37,6 @@ export class SqliteClaims {
   readonly #options: SqliteClaimsOptions
   readonly #sql: ReturnType<typeof prepareClaims>
   readonly #canStart: Promise<void>
-  /** Unreadable events already reported. */
   readonly #unreadable = new Set<number>()
   /** Last id read, and highest id ever claimed or handed over. */
   #position = 0
@@ -47,7 +45,6 @@ export class SqliteClaims {
   #isAtEnd = false
   /** During recovery: id of the last event left by the crash. */
   #inheritedUpTo: number | undefined
-  /** During recovery: this process's list of running events. */
   #running = new Set<number>()
   readonly #outage = new OutageLog()
 
@@ -92,7 +89,7 @@ export class SqliteClaims {
     return true
   }
 
-  /** Call when an attempt has ended and its event waits again, in the transaction that records that. */
+  /** Call in the transaction that records the end of an attempt whose event waits again. */
   ended(id: number): void {
     if (this.#inheritedUpTo === undefined) return
     this.#running.delete(id)
@@ -109,7 +106,6 @@ export class SqliteClaims {
     try {
       return this.#inheritedUpTo !== undefined && this.#hasRecovered(this.#inheritedUpTo)
     } catch {
-      // The next claim checks again.
       return false
     }
   }
@@ -133,7 +129,6 @@ export class SqliteClaims {
     return Math.max(0, this.#nextDueAt() - Date.now())
   }
 
-  /** Claims due retries in one commit. */
   async #claimDue(want: Want): Promise<ClaimedEvent[]> {
     const max = Math.min(want.limit, eventsPerTurn)
     const read = () => this.#rowsOf(idsOf(this.#sql.due.all(Date.now(), max)), want)
@@ -157,7 +152,6 @@ export class SqliteClaims {
     return rows
   }
 
-  /** Reads on from the position. */
   #read(want: Want): ClaimedEvent[] {
     if (this.#position < this.#highest) return this.#readAgain(want)
     const max = Math.min(want.limit, eventsPerTurn)
@@ -168,7 +162,6 @@ export class SqliteClaims {
     return this.#toClaimed(rows)
   }
 
-  /** Re-reads events, skipping those this process holds. */
   #readAgain(want: Want): ClaimedEvent[] {
     const holds = new Set(want.held.map(({ id }) => id))
     const max = Math.min(want.limit, eventsPerTurn)

@@ -5,7 +5,6 @@ import { keysPerCleanUp, prepareCleanUp } from './statements.ts'
 export class SqliteCleanUp {
   readonly #ttlMs: number
   readonly #sql: ReturnType<typeof prepareCleanUp>
-  /** Last id of the previous batch. */
   #after = 0
 
   constructor(database: SqliteDatabase, ttlMs: number) {
@@ -24,7 +23,6 @@ export class SqliteCleanUp {
     return this.#removeSlice() || this.#forgetEnds()
   }
 
-  /** Returns true if the next batch of keys may contain expired ones. */
   #removeSlice(): boolean {
     const { oldest, newest } = this.#kept()
     const end = this.#sql.lastOfSlice.get(this.#after) as { id: number; accepted_at: number } | undefined
@@ -35,13 +33,11 @@ export class SqliteCleanUp {
     return hasMore
   }
 
-  /** Returns true if more expired ends may be left. */
   #forgetEnds(): boolean {
     const { oldest, newest } = this.#kept()
     return Number(this.#sql.forgetEnds.run(oldest, newest).changes) === keysPerCleanUp
   }
 
-  /** Range of times still remembered. */
   #kept(): { readonly oldest: number; readonly newest: number } {
     const now = Date.now()
     return { oldest: now - this.#ttlMs, newest: now + this.#ttlMs }

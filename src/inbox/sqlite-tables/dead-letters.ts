@@ -15,8 +15,7 @@ export class SqliteDeadLetters {
   }
 
   /**
-   * Adds a dead letter, unless it exists, in the caller's transaction.
-   * @param letter JSON of the dead letter without its completed handlers
+   * Adds a dead letter, unless it exists, in the caller's transaction. `letter` is JSON, without completed handlers.
    */
   add(id: number, key: string, completed: readonly string[], letter: string): void {
     this.#hasGrown = true
@@ -26,7 +25,6 @@ export class SqliteDeadLetters {
     this.#sql.run({ sql, values: [this.#hashKey(key), id, text] })
   }
 
-  /** True if the limit may be exceeded. */
   get hasGrown(): boolean {
     return this.#hasGrown
   }

@@ -13,7 +13,6 @@ const blocksPerSlice = 250
 /** Reads one bounded slice per event-loop turn, so deliveries don't wait. */
 export const sqliteReading = (tables: SyncTables): EventReading => ({
   rowsPerTurn: rowsPerSlice,
-  // Bounds the time of a call.
   longestScan: { statements: 200 },
   isRetrying: 'due_at > $now',
   makeDue: 'due_at = $now, delayed_at = $now',

@@ -5,14 +5,12 @@ import { SqliteExpectations, type WrittenChanges } from './expectations.ts'
 import { hashMedia } from './schema.ts'
 import { prepareEvents } from './statements.ts'
 
-/** An event as the tables store it. */
 export interface WrittenEvent {
   readonly keyHash: string
   readonly media: number
   readonly event: string
   readonly receivedAt: number
   readonly trace: string | null
-  /** Absent if the event changes no expectations. */
   readonly changes?: WrittenChanges | undefined
   /** Set once stored. `undefined` for a duplicate. */
   id: number | undefined
@@ -22,15 +20,13 @@ export interface WrittenEvent {
 export interface Delay {
   readonly delayMs: number
   readonly completed: readonly string[]
-  /** JSON of its failed attempts. */
   readonly failed?: string | undefined
-  /** Attempts so far. */
   readonly attempts: number
   /** True to clear the suspicion. */
   readonly isHealthy: boolean
 }
 
-/** Keys, unfinished events and expectations. Call every method in a transaction. */
+/** Keys, unfinished events and expectations. Call every method but `write` in a transaction. */
 export class SqliteEvents {
   /** Returns a key as the tables store it. */
   readonly hashKey: (key: string) => string
@@ -47,7 +43,6 @@ export class SqliteEvents {
     return (this.#sql.idOf.get(hash) as { id: number } | null | undefined)?.id
   }
 
-  /** Serialises an event before its transaction. */
   write({ event, receivedAt, trace }: AcceptedEvent, changes?: ExpectationChanges): WrittenEvent {
     return {
       keyHash: this.hashKey(event.key),
@@ -85,7 +80,6 @@ export class SqliteEvents {
     this.#sql.replayed.run(now, now, id)
   }
 
-  /** Replaces an event with its record. */
   handled(id: number, record: string): void {
     this.#sql.handled.run(id, record)
   }
@@ -100,7 +94,6 @@ export class SqliteEvents {
     this.#sql.delay.run(Math.ceil(now + delayMs), now, attempts, all, failed ?? null, Number(!isHealthy), id)
   }
 
-  /** Adds completed handlers to the recorded ones. */
   complete(id: number, handlers: readonly string[]): void {
     this.#sql.complete.run(JSON.stringify(this.allCompleted(id, handlers)), id)
   }

@@ -3,10 +3,8 @@ import type { SqliteDatabase } from './database.ts'
 import { hashMedia } from './schema.ts'
 import { prepareExpectations } from './statements.ts'
 
-/** Expectation changes as the tables store them. */
 export interface WrittenChanges {
   readonly at: number
-  /** Hashes of rule and media item. */
   readonly ends: readonly string[]
   readonly begins: readonly WrittenExpectation[]
 }
@@ -35,19 +33,17 @@ interface ExpectationRow {
 
 /**
  * Open expectations and remembered ends. An expectation carries its overdue event, ready for the event table. Call
- * every writing method in a transaction.
+ * `apply` and `takeDue` in a transaction.
  */
 export class SqliteExpectations {
   readonly #hashText: (text: string) => string
   readonly #sql: ReturnType<typeof prepareExpectations>
 
-  /** @param hashText hashes text of any length for the tables */
   constructor(database: SqliteDatabase, hashText: (text: string) => string) {
     this.#hashText = hashText
     this.#sql = prepareExpectations(database)
   }
 
-  /** Serialises changes before their transaction. */
   write(mediaId: string, { at, begins, ends }: ExpectationChanges): WrittenChanges {
     // JSON, because a rule can have any name, and UTF-8 would merge all lone surrogates.
     const watchOf = (rule: string) => this.#hashText(JSON.stringify([rule, mediaId]))
@@ -66,7 +62,6 @@ export class SqliteExpectations {
     }
   }
 
-  /** Applies the changes of a stored event. */
   apply({ at, begins, ends }: WrittenChanges): void {
     for (const watch of ends) {
       this.#sql.end.run(watch, at)

@@ -134,7 +134,6 @@ function checkSynchronous(result: unknown): void {
   throw invalid(notSynchronous)
 }
 
-/** Matches SQL that begins or ends a transaction. */
 const controlSql = /(^|;)\s*(begin|commit|end|rollback(?!\s+(transaction\s+)?to\b))\b/i
 const quotedOrComment = /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(\*\/|$)/g
 

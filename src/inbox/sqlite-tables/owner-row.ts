@@ -30,7 +30,6 @@ export class OwnerRow {
     this.sql.add.run(this.token, pid, isRecovering ? '[]' : null)
   }
 
-  /** Lists the running events, by row id. */
   recordRunning(rows: readonly number[]): void {
     this.sql.record.run(JSON.stringify(rows), this.token)
   }

@@ -7,7 +7,6 @@ export interface EventRow {
   readonly received_at: number
   /** Time of its last retry or replay. */
   readonly since: number | null
-  /** `null` unless it waits for a retry. */
   readonly due_at: number | null
   readonly attempts: number
   readonly completed: string
@@ -24,7 +23,6 @@ export class UnreadableEvent extends Error {
   }
 }
 
-/** @throws UnreadableEvent */
 export function toClaimed(row: EventRow): ClaimedEvent {
   try {
     const accepted = { event: reviveEvent(JSON.parse(row.event)), receivedAt: new Date(row.received_at) }

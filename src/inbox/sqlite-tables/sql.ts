@@ -8,7 +8,6 @@ interface Prepared {
   readonly order: readonly number[]
 }
 
-/** Statements over the tables, each prepared once. */
 export class SqliteSql {
   readonly #database: SqliteDatabase
   readonly #prepared = new Map<string, Prepared>()
@@ -48,9 +47,7 @@ const inOrder = (order: readonly number[], values: readonly Value[]) =>
 
 export interface TablesOptions {
   readonly hashKey: (key: string) => string
-  /** @throws WebhookError once the tables are closed */
   readonly checkOpen: () => void
-  /** Runs a write in a transaction. */
   readonly commit: <T>(write: () => T) => Promise<T>
   /** Called with the signal of a committed change. Other processes see the change in the file. */
   readonly changed?: (signal: Signal) => void

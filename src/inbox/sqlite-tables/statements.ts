@@ -1,6 +1,5 @@
 import type { SqliteDatabase } from './database.ts'
 
-// Statements on the path of an event, and for upkeep.
 
 /** Keys per clean-up: about a millisecond, which deliveries may have to wait. */
 export const keysPerCleanUp = 250
@@ -95,10 +94,7 @@ export const prepareOwner = (database: SqliteDatabase) => ({
   hasWork: database.prepare('SELECT 1 FROM inbox_event WHERE due_at IS NULL OR due_at <= ? LIMIT 1'),
 })
 
-/**
- * SQL expression for the end of a handled event (ms since the epoch). Null for a damaged record, which expires with its
- * key.
- */
+/** End of a handled event (ms since the epoch), in SQL. Null for a damaged record, which expires with its key. */
 const endedAt = "CASE WHEN json_valid(record) THEN json_extract(record, '$[3]') + json_extract(record, '$[4]') END"
 
 export const prepareCleanUp = (database: SqliteDatabase) => ({

@@ -5,7 +5,6 @@ import { SqliteDeadLetters } from './dead-letters.ts'
 import type { SqliteEvents } from './events.ts'
 import { SqliteSql } from './sql.ts'
 
-/** Limits of an inbox, or of each object. */
 export interface InboxLimits {
   readonly concurrency: number
   readonly maxWaiting: number
@@ -40,7 +39,6 @@ export function tablesOf<Events extends SqliteEvents>(database: SqliteDatabase, 
 }
 
 interface WriteOptions {
-  /** True if it runs a handler's code. */
   readonly isHandlers?: boolean
   /** True if nobody waits for it to be on disk. */
   readonly canWait?: boolean
@@ -55,7 +53,6 @@ export interface Commits {
   add<T>(write: () => T, options?: WriteOptions): Promise<T>
   /** Stores an event, and returns its id once it is on disk. `undefined`: its key is known. */
   accept(written: Parameters<SqliteEvents['accept']>[0]): MaybePromise<number | undefined>
-  /** Number of deferred writes. */
   readonly deferred: number
   /** False once the inbox has lost its storage; reports the loss. Cheap enough for every attempt. */
   isOwner(): boolean

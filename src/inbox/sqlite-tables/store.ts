@@ -29,17 +29,13 @@ export interface SqliteStoreOptions {
   readonly transact: EventStore['transact']
   readonly limits: InboxLimits
   readonly host: InboxHost
-  /** Name of this process, for operators. */
   readonly process?: string
-  /** Maximum number of held events that wait. */
   readonly readAhead: number
-  /** Memory of held events past which claims stop (bytes, about). */
   readonly maxBytes: number
   /** True to count the unfinished events in one turn, so that the first accept can be synchronous. */
   readonly countsAtOnce?: boolean
 }
 
-/** Delays between clean-ups (ms). */
 export const cleanUpMs = { usual: 500, busy: 20 }
 
 /** Rows counted per event-loop turn: one or two milliseconds. */
@@ -140,7 +136,6 @@ export class SqliteStore implements EventStore {
     return this.#unfinished.number === 0
   }
 
-  /** Next deadline (ms since the epoch), Infinity if none is open. */
   protected deadlineAt(): number {
     return this.options.storage.events.expectations.nextAt()
   }

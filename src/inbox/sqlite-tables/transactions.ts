@@ -16,10 +16,7 @@ export class RecordedRuns {
     this.#lent = lent
   }
 
-  /**
-   * Records the handler as completed and runs its function. The caller owns the transaction, and rolls it back on a
-   * throw.
-   */
+  /** Records the handler as completed and runs its function, in the caller's transaction. */
   run<Result>(id: number, { handler, signal }: TransactionScope, run: (client: never) => MaybePromise<Result>): Result {
     signal.throwIfAborted()
     this.#events.completeOnce(id, handler)

@@ -28,13 +28,11 @@ export class UnfinishedCount {
     if (id <= this.#upTo) this.#number--
   }
 
-  /** Call when other processes changed the rows. */
   startOver(): void {
     this.#number = 0
     this.#upTo = 0
   }
 
-  /** Stops counting: the tables are closed. */
   stop(): void {
     this.#upTo = Number.POSITIVE_INFINITY
   }

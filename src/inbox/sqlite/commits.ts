@@ -8,17 +8,14 @@ import type { OwnedFile } from './file.ts'
 /** Longest wait for another connection's lock (ms). A sender waits 3 s for its answer. */
 const lockTimeoutMs = 1_800
 
-/** Delay before the lock is retried (ms). */
 const lockRetryMs = 3
 
-/** Longest deferral of a write (ms). */
 const maxDeferralMs = 20
 
 /** Maximum number of deferred writes. After a crash their events are handled again. */
 const maxDeferred = 64
 
 interface Write {
-  /** True if it runs a handler's code. */
   readonly isHandlers: boolean
   run(): void
   committed(): void
@@ -114,7 +111,6 @@ export class GroupCommit implements Commits {
     try {
       inTransaction(database, () => {
         owner.check()
-        // Writes left for the end of the transaction.
         events.begin()
         for (const write of writes) write.run()
         events.flush()
@@ -141,7 +137,6 @@ export class GroupCommit implements Commits {
     for (const write of handlerWrites) this.#commit([write])
   }
 
-  /** Retries the writes that still have time. */
   #wait(writes: readonly Write[], error: unknown): void {
     const now = performance.now()
     const remaining: Write[] = []
@@ -178,7 +173,6 @@ export class GroupCommit implements Commits {
     try {
       if (this.#file.owner.confirm()) return true
     } catch {
-      // Unreadable just now. The next commit checks again.
       return true
     }
     this.#lose(this.#file.owner.lost)
@@ -192,7 +186,6 @@ export class GroupCommit implements Commits {
     while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, lockRetryMs))
   }
 
-  /** Commits the pending writes and rejects later ones. */
   async close(): Promise<void> {
     this.#rejection ??= new WebhookError('closing', 'the inbox is closed')
     await this.settle()

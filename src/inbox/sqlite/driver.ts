@@ -29,10 +29,7 @@ function databaseClass(): SqliteDatabaseClass {
   }
 }
 
-/**
- * Hides Node 22's "SQLite is an experimental feature" while node:sqlite loads: the inbox is tested on that version.
- * Other warnings pass.
- */
+/** Hides the "experimental feature" warning of Node 22's node:sqlite, and no other: the inbox is tested on it. */
 function withoutWarning<T>(load: () => T): T {
   const { emitWarning } = process
   process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {

@@ -38,7 +38,6 @@ export class SqliteEventBatch extends SqliteEvents {
     this.#addHandled = rowsStatement(database, 'handled')
   }
 
-  /** Drops what a rolled-back transaction had left to write. */
   begin(): void {
     this.#accepting = []
     this.#ended = []

@@ -57,7 +57,6 @@ export function ownDatabase(database: SqliteDatabase): OwnedFile {
   return withFileError(pathOf(database), () => own(database, () => {}))
 }
 
-/** Rejects a connection that returns BigInts, or rows as arrays. */
 function checkRows(database: SqliteDatabase): void {
   const row = database.prepare('SELECT 1 AS one').get() as { readonly one?: unknown }
   if (row.one === 1) return

@@ -3,7 +3,6 @@ import { hash } from 'node:crypto'
 /** Half a SHA-256: 128 bits, enough against collisions. */
 export const shortHash = (content: string | Uint8Array): string => hash('sha256', content, 'base64url').slice(0, 22)
 
-/** A time in a key, to the second, as in the receiver's own keys. */
 const timeInKey = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d/
 
 /**

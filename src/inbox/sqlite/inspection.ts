@@ -60,7 +60,6 @@ export function openInboxFile(path: string): InboxFile {
   const inbox = inspectedInbox(tables, { replays: { putBack, maxCommit }, reading, close })
   return {
     ...inbox,
-    // SQLite answers synchronously.
     stats: () => inbox.stats() as InboxStats,
     expected: (limit) => readExpectedNow(tables, limit),
     events: {

@@ -93,16 +93,13 @@ export function versionOf(database: SqliteDatabase): () => number {
  */
 export class FileLease extends OwnerRow {
   override readonly holdMs: number
-  /** The error for everything asked of an inbox that has lost its file. */
   lost: WebhookError
-  /** The files SQLite has open, each with its error for when it was deleted or replaced. */
   readonly #files: readonly { readonly isSame: () => boolean; readonly moved: WebhookError }[]
   readonly #version: () => number
   #isLost = false
   #confirmedAt = 0
   #confirmedVersion: number | undefined
 
-  /** Takes over the file. Call it in a transaction. */
   constructor(database: SqliteDatabase, path: string) {
     super(database, randomUUID())
     const lost = (what: string) =>
@@ -139,7 +136,6 @@ export class FileLease extends OwnerRow {
     return gone !== undefined
   }
 
-  /** Returns false if another process has taken over the file or it is gone. */
   confirm(): boolean {
     if (this.#isLost) return false
     if (performance.now() - this.#confirmedAt < checkedForMs) return true
@@ -151,7 +147,6 @@ export class FileLease extends OwnerRow {
     return !this.#isLost
   }
 
-  /** Gives up the file to another inbox of this process. */
   giveUp(error: WebhookError): void {
     this.lost = error
     this.#isLost = true
@@ -166,10 +161,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/**
- * Remembers the file at a path. The result, called later, is true while that file is there, can't be checked, or has no
- * inode number.
- */
+/** Watches the file at a path. False once it is gone; true while it is there or can't be checked. */
 function watchInode(path: string): () => boolean {
   const opened = fileAt(path)
   return () => {
@@ -181,7 +173,6 @@ function watchInode(path: string): () => boolean {
 
 const noFile = { dev: 0n, ino: 0n }
 
-/** `undefined` if the file can't be checked now. */
 function fileAt(path: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false }) ?? noFile

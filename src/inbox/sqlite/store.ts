@@ -19,7 +19,6 @@ export class FileStore extends SqliteStore {
   readonly #forgetOpen: () => void
   #watch: FileWatch | undefined
 
-  /** Closes the file if it cannot be used. */
   static open(host: InboxHost, file: OwnedFile, limits: InboxLimits): FileStore {
     return closedOnError(
       () => file.close(),
@@ -63,7 +62,6 @@ export class FileStore extends SqliteStore {
     })
   }
 
-  /** Another process has the file, or it is gone. */
   #lost(error: WebhookError): void {
     this.#host.logger.error({ err: error }, 'the inbox has stopped: it has lost its file')
     this.#watch?.stop()

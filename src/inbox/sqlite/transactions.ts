@@ -38,7 +38,6 @@ export interface SqliteTransactional<Database> {
 /** Delay before a record is looked up again, while the file can't be read (ms). */
 const rereadMs = 1_000
 
-/** Handlers' transactions. Each is a savepoint in a group commit, so an error undoes its own writes and no others. */
 export class SqliteTransactions {
   readonly #commits: GroupCommit
   readonly #database: SqliteDatabase

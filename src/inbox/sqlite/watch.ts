@@ -6,7 +6,6 @@ import type { OwnedFile } from './file.ts'
 import { versionOf } from './lease.ts'
 import { LogSize } from './log-size.ts'
 
-/** Time between checks (ms). */
 const lookMs = 250
 
 /** Notices other processes' changes to the file. */
