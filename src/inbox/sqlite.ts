@@ -90,5 +90,5 @@ function opener(path: string | undefined, database: SqliteDatabase | undefined):
   // SQLite keeps databases of these names in memory.
   const isFile = typeof path === 'string' && path !== '' && path !== ':memory:'
   if (database === undefined && isFile) return () => ownFile(path)
-  throw new WebhookError('invalid_option', 'sqliteInbox: give either the path of a file or a database')
+  throw new WebhookError('invalid_option', 'sqliteInbox: pass either path or database')
 }

@@ -15,7 +15,7 @@ test.each([undefined, null, 'text', {}, { name: 'mapInbox' }])(
 )
 
 test.each([
-  [sqliteInbox, 'sqliteInbox: give either the path of a file or a database'],
+  [sqliteInbox, 'sqliteInbox: pass either path or database'],
   [postgresInbox, 'postgresInbox: give either a pool or a connection'],
   [bullmqInbox, 'bullmqInbox: connection has to be'],
 ] as [() => unknown, string][])('without options, %o says which one it needs', (inbox, message) => {

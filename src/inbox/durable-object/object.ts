@@ -68,7 +68,7 @@ export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
   checkOptions('inboxObject', options, limitRules)
   const limits = limitsOf(options)
   if (typeof makeReceiver !== 'function')
-    throw new WebhookError('invalid_option', 'inboxObject: give it a function that makes a receiver')
+    throw new WebhookError('invalid_option', 'inboxObject: pass a function that makes a receiver')
 
   return class {
     declare readonly __DURABLE_OBJECT_BRAND: never
@@ -118,7 +118,7 @@ function openInbox(
       }),
     )
     if (opened !== undefined) return opened
-    throw new WebhookError('invalid_option', 'the receiver has to be made with the inbox that the function is given')
+    throw new WebhookError('invalid_option', 'the function must pass its inbox to createReceiver')
   } catch (cause) {
     const message = `the Durable Object could not make its receiver: ${(cause as Error)?.message}`
     consoleLogger.error({ err: cause }, message)

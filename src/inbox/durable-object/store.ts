@@ -97,7 +97,7 @@ export class ObjectStore extends SqliteStore {
       // 0: there may be room for more now.
       if ((await this.acceptDue()) === 0) return
     } catch (error) {
-      this.#logger.warn({ err: error }, 'the inbox could not hand over what is overdue yet')
+      this.#logger.warn({ err: error }, 'the inbox could not hand over overdue expectations and will retry')
     }
     if (super.deadlineAt() <= Date.now()) this.#handsOverAt = Date.now() + handOverRetryMs
   }

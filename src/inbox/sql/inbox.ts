@@ -205,7 +205,7 @@ export class SqlInbox implements Inbox {
     try {
       return (await this.events.unfinished()).filter(({ event }) => !known.has(event.key))
     } catch (error) {
-      this.#host.logger.warn({ err: error }, 'the inbox could not read which events wait in its storage')
+      this.#host.logger.warn({ err: error }, 'the inbox could not list the events left in its storage')
       return []
     }
   }

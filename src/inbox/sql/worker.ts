@@ -224,7 +224,7 @@ export class SqlWorker {
     // A claim that always times out looks transient too.
     if (++this.#failures < failuresBeforeLog || performance.now() < this.#loggedAt + logIntervalMs) return
     this.#loggedAt = performance.now()
-    this.#logger.warn({ err: error }, 'the inbox could not claim events, and tries again')
+    this.#logger.warn({ err: error }, 'the inbox could not claim events and will retry')
   }
 
   /** False if a job whose handler is at its limit must go back, to make room for the events behind it. */
@@ -374,7 +374,7 @@ export class SqlWorker {
   #cutOff(): void {
     this.#logger.warn(
       { events: this.jobs.size },
-      'the lease of this process ran out, because its database could not be reached; its handlers are stopped',
+      'this process could not renew its lease, so it stopped its handlers; check that it can reach its database',
     )
     // A result on its way to the database still counts if no other process took the event over.
     this.#engine.giveUp([...this.jobs].filter(({ state }) => state !== 'recording'))
@@ -383,7 +383,7 @@ export class SqlWorker {
 
   async #lost(): Promise<void> {
     const jobs = [...this.jobs]
-    this.#logger.warn({ events: jobs.length }, 'the lease of this process was lost; others may handle its events')
+    this.#logger.warn({ events: jobs.length }, 'this process lost its lease; other processes may handle its events')
     this.#engine.giveUp(jobs)
     await this.#store.begin(this.#listener as StoreListener)
     this.wake()

@@ -105,7 +105,7 @@ export class SqliteEvents {
   completeOnce(id: number, handler: string): void {
     const completed = this.completed(id)
     if (completed === undefined) throw new WebhookError('lease_lost', 'the event has ended')
-    if (completed.includes(handler)) throw new WebhookError('lease_lost', 'the handler has completed before')
+    if (completed.includes(handler)) throw new WebhookError('lease_lost', 'the handler has already completed')
     this.complete(id, [handler])
   }
 

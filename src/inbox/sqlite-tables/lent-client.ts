@@ -3,12 +3,10 @@ import { WebhookError } from '../../errors.ts'
 const invalid = (problem: string, cause?: unknown) =>
   new WebhookError('invalid_transaction', `context.transaction: ${problem}`, { cause })
 
-const usedTooLate =
-  'the database was used after its transaction had ended. Run every query in the function of the transaction'
+const usedTooLate = 'the database was used after the transaction ended. Run every query inside the function'
 const notSynchronous =
-  'the function returned a promise, or a query that it did not run. It must be synchronous, and run its queries itself'
-const endsTransaction =
-  'the function must not begin or end a transaction. To undo a part of its writes, use a savepoint'
+  'the function returned a promise, or a query it did not run. It must be synchronous and run its own queries'
+const endsTransaction = 'the function must not begin or end a transaction. Use a savepoint to undo part of its writes'
 
 /**
  * Guards the inbox's connection while handlers use it. The client, with every statement and cursor that comes from it,

@@ -112,8 +112,7 @@ export function checkVersion(database: SqliteDatabase): void {
   const tables = database.prepare("SELECT name FROM sqlite_schema WHERE name = 'inbox_schema'").all()
   if (tables.length === 0) throw new Error('it is not the file of an inbox')
   const row = database.prepare('SELECT max(version) AS version FROM inbox_schema').get() as { version: number | null }
-  if ((row.version ?? 0) > schemaVersion)
-    throw new Error('a newer version of media-webhooks made it, so only that or a later one can use it')
+  if ((row.version ?? 0) > schemaVersion) throw new Error('a newer version of media-webhooks made it; upgrade this one')
 }
 
 /**

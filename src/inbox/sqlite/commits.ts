@@ -151,8 +151,8 @@ export class GroupCommit implements Commits {
 
   /** Not another process's lock: an open query of this connection pins an old snapshot. */
   #openQueryError(cause: unknown): WebhookError {
-    const fix = 'End its iterator, or read with all()'
-    const message = `a query of this process was left open on the connection of ${this.#file.path}, so nothing can be written. ${fix}`
+    const fix = 'Close its iterator, or read with all()'
+    const message = `an open query on this connection to ${this.#file.path} blocks every write. ${fix}`
     return new WebhookError('unavailable', message, { cause })
   }
 

@@ -24,7 +24,7 @@ function databaseClass(): SqliteDatabaseClass {
   try {
     return loadLibsql()
   } catch (cause) {
-    const fix = 'install libsql, run Node 22.13 or later, or give a better-sqlite3 database'
+    const fix = 'install libsql, run Node 22.13 or later, or pass a better-sqlite3 database'
     throw new WebhookError('invalid_option', `the inbox needs SQLite: ${fix}`, { cause })
   }
 }

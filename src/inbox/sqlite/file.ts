@@ -60,9 +60,11 @@ export function ownDatabase(database: SqliteDatabase): OwnedFile {
 function checkRows(database: SqliteDatabase): void {
   const row = database.prepare('SELECT 1 AS one').get() as { readonly one?: unknown }
   if (row.one === 1) return
-  const fix =
-    'open it without readBigInts, returnArrays or defaultSafeIntegers, and set that for statements of your own'
-  throw new WebhookError('invalid_option', `sqliteInbox: database does not return rows as objects with numbers; ${fix}`)
+  const fix = 'open it without readBigInts, returnArrays or defaultSafeIntegers, and set those on your own statements'
+  throw new WebhookError(
+    'invalid_option',
+    `sqliteInbox: database must return rows as objects with plain numbers: ${fix}`,
+  )
 }
 
 function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
@@ -150,5 +152,8 @@ function pathOf(database: SqliteDatabase): string {
   const databases = database.prepare('PRAGMA database_list').all() as { name: string; file: string }[]
   const path = databases.find(({ name }) => name === 'main')?.file
   if (path) return path
-  throw new WebhookError('invalid_option', 'sqliteInbox: database has no file, and would lose everything')
+  throw new WebhookError(
+    'invalid_option',
+    'sqliteInbox: database has no file. Open one on disk; in memory, a restart loses every event',
+  )
 }

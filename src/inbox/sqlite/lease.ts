@@ -103,7 +103,7 @@ export class FileLease extends OwnerRow {
   constructor(database: SqliteDatabase, path: string) {
     super(database, randomUUID())
     const lost = (what: string) =>
-      new WebhookError('unavailable', `${what}: this process handles nothing more, and has to be restarted`)
+      new WebhookError('unavailable', `${what}: this process handles no more events; restart it`)
     this.lost = lost(`another process has opened ${path}`)
     // With a new -shm, another process would not see this one's locks.
     this.#files = [path, `${path}-wal`, `${path}-shm`].map((file) => ({

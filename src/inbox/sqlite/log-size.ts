@@ -27,8 +27,8 @@ export class LogSize {
     const path = `${this.#file.path}-wal`
     const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
     if (bytes < largeBytes || !this.#isStuck()) return this.#outage.worked()
-    const fix = `End the transaction or the program that reads (fuser ${this.#file.path} lists them), or close the iterator`
-    const message = `the inbox's log grows, since an open read keeps SQLite from copying it into the file. ${fix}`
+    const fix = `End the reading program or its transaction (see fuser ${this.#file.path}), or close the iterator`
+    const message = `the inbox's WAL keeps growing: an open read blocks its checkpoint. ${fix}`
     this.#outage.failed(() => this.#logger.warn({ path, bytes }, message))
   }
 

@@ -63,7 +63,7 @@ export class FileStore extends SqliteStore {
   }
 
   #lost(error: WebhookError): void {
-    this.#host.logger.error({ err: error }, 'the inbox has stopped: it has lost its file')
+    this.#host.logger.error({ err: error }, 'the inbox lost its file and has stopped')
     this.#watch?.stop()
     this.listener?.lost(error)
     this.#file.rescueLog()
@@ -72,7 +72,7 @@ export class FileStore extends SqliteStore {
   /** Another inbox of this process opens the file, and continues with its events. */
   #handOverFile(): void {
     const { path, owner, database } = this.#file
-    const fix = 'after a hot reload the new one gets the deliveries; otherwise make one receiver for a file'
+    const fix = 'expected after a hot reload; otherwise make only one receiver per file'
     const error = new WebhookError('unavailable', `another receiver of this process has opened ${path}: ${fix}`)
     this.#forgetOpen()
     this.#commits.giveUp(error)
@@ -83,7 +83,7 @@ export class FileStore extends SqliteStore {
     }
     owner.giveUp(error)
     this.#watch?.stop()
-    this.#host.logger.warn({ path }, 'the inbox handed its events over: this process has opened its file again')
+    this.#host.logger.warn({ path }, 'the inbox handed its file to another receiver of this process')
     this.listener?.lost(error)
     this.#file.unlock()
   }

@@ -87,7 +87,9 @@ test('an object whose storage fails logs that, and hands over what is overdue la
   }
   const { calls, object, lines } = openedOn(storage)
   await until(async () => lines.length > 0)
-  expect(lines).toMatchObject([{ level: 'warn', message: 'the inbox could not hand over what is overdue yet' }])
+  expect(lines).toMatchObject([
+    { level: 'warn', message: 'the inbox could not hand over overdue expectations and will retry' },
+  ])
   storage.sql.exec = exec
   vi.setSystemTime(Date.now() + 5_000)
   void object.alarm()

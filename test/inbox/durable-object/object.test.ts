@@ -148,7 +148,9 @@ test('a receiver with another inbox than the given one is an error that every st
   const write = vi.spyOn(console, 'error').mockImplementation(() => {})
   const ask = objectWith(never, { receiver: { inbox: memoryInbox() } })
   const answer = await ask('accept', eventOf('one'))
-  expect(answer).toMatchObject({ error: { code: 'unavailable', message: expect.stringMatching('the inbox that') } })
+  expect(answer).toMatchObject({
+    error: { code: 'unavailable', message: expect.stringMatching('pass its inbox to createReceiver') },
+  })
   expect(write).toHaveBeenCalledOnce()
   write.mockRestore()
 })
@@ -196,10 +198,10 @@ test('the sql of a transaction is for its function: late writes are refused, and
   const object = new MediaInbox({ storage }, {})
   await post(object, 'accept', eventOf('one'))
   await expect.poll(() => post(object, 'stats')).toMatchObject({ result: { deadLetters: 1 } })
-  expect(late).toMatchObject([{ code: 'invalid_transaction', message: expect.stringMatching(/after its transaction/) }])
+  expect(late).toMatchObject([{ code: 'invalid_transaction', message: expect.stringMatching(/after the transaction/) }])
   const { result } = (await post(object, 'get', 'one')) as { result: { text: string } }
   expect(JSON.parse(result.text).letter.failures).toMatchObject(
-    Array(2).fill({ message: expect.stringMatching(/a promise, or a query that it did not run/) }),
+    Array(2).fill({ message: expect.stringMatching(/a promise, or a query it did not run/) }),
   )
   expect(storage.sql.exec('SELECT * FROM written').toArray()).toEqual([])
 })

@@ -104,6 +104,6 @@ test('logs the third failure in a row that passes, and none before', async () =>
   failures = 4
   worker.wake()
   await expect.poll(() => store.claim.mock.calls.length).toBe(11)
-  expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('tries again') }])
+  expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('will retry') }])
   worker.stopStarting()
 })

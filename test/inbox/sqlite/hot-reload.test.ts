@@ -18,7 +18,7 @@ async function reloaded(options: Sqlite.SqliteInboxOptions, handler: Handler) {
   return { receiver, lines, send, sqliteInbox }
 }
 
-const handedOver = 'the inbox handed its events over: this process has opened its file again'
+const handedOver = 'the inbox handed its file to another receiver of this process'
 
 test('the receiver of new code takes over the file of the old one, with its events', async () => {
   const path = await freshPath()

@@ -83,14 +83,14 @@ describe('the owner of a file', () => {
       hasBegun = true
     }
     calls.next().then(begun, () => {})
-    await until(async () => lines.includes('the inbox has stopped: it has lost its file'))
+    await until(async () => lines.includes('the inbox lost its file and has stopped'))
     await pause(20)
     expect(hasBegun).toBe(false)
     // The events wait in the file, for the other process.
     expect(await inbox.stats()).toMatchObject({ waiting: 2, running: 0 })
     await expect(inbox.accept(eventOf('late'))).rejects.toMatchObject({ code: 'unavailable' })
     await expect(inbox.deadLetters.discard('one')).rejects.toMatchObject({ code: 'unavailable' })
-    expect(lines.filter((line) => line.startsWith('the inbox has stopped'))).toHaveLength(1)
+    expect(lines.filter((line) => line.startsWith('the inbox lost its file'))).toHaveLength(1)
     expect(database.prepare('SELECT count(*) AS events FROM inbox_event').get()).toMatchObject({ events: 2 })
   })
 })

@@ -3,7 +3,7 @@ import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { freshPath, started } from './sqlite-tests.ts'
 
-const grows = (line: string) => line.startsWith("the inbox's log grows")
+const grows = (line: string) => line.startsWith("the inbox's WAL keeps growing")
 
 test('a reader that never ends is told of once, and again after another one', async () => {
   const path = await freshPath()

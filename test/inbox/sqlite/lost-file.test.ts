@@ -7,7 +7,7 @@ import { recordingLogger } from '../../support/recording-logger.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { drivers, freshPath, receiverOver, started } from './sqlite-tests.ts'
 
-const gone = /inbox\.db was deleted, moved or replaced while it was open: this process handles nothing more/
+const gone = /inbox\.db was deleted, moved or replaced while it was open: this process handles no more events/
 
 const payloadOf = (mediaId: string) => samplePayload('encoding.finished', { media_id: mediaId })
 
@@ -38,7 +38,7 @@ test.each(losses)('a file that is %s while it is open takes no more deliveries',
   await lose(path)
   expect((await deliver(receiver, payloadOf('after'))).status).toBe(503)
   expect((await deliver(receiver, payloadOf('after'))).status).toBe(503)
-  const told = lines.filter(({ message }) => message.startsWith('the inbox has stopped'))
+  const told = lines.filter(({ message }) => message.startsWith('the inbox lost its file'))
   expect(told).toMatchObject([{ level: 'error', details: { err: { message: expect.stringMatching(gone) } } }])
 })
 
@@ -52,7 +52,7 @@ test.each(['wal', 'shm'])('so does an inbox whose -%s is deleted, and no acknowl
     code: 'unavailable',
     message: expect.stringMatching(`inbox.db-${end} was deleted, moved or replaced while it was open`),
   })
-  expect(lines).toEqual(['the inbox has stopped: it has lost its file'])
+  expect(lines).toEqual(['the inbox lost its file and has stopped'])
   const copy = await freshPath()
   await copyFile(path, copy)
   if (end === 'shm') await copyFile(`${path}-wal`, `${copy}-wal`)
@@ -68,7 +68,7 @@ test('handlers of a deleted file are stopped before the next delivery', async ()
   await until(async () => call.attempt.aborted)
   expect(call.attempt.signal.reason).toMatchObject({ code: 'lease_lost', message: expect.stringMatching(gone) })
   await expect(inbox.accept(eventOf('one'))).rejects.toMatchObject({ code: 'unavailable' })
-  expect(lines).toEqual(['the inbox has stopped: it has lost its file'])
+  expect(lines).toEqual(['the inbox lost its file and has stopped'])
 })
 
 test('a deleted folder takes its file with it', async () => {

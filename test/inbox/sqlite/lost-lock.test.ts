@@ -37,7 +37,7 @@ test('a process whose lock was released by a backup stops when another process o
   expect(await first.deliver('too late')).toBe(503)
   expect(await first.deliver('too late again')).toBe(503)
   expect(first.all('started')).toEqual(['running 1', 'running 2'])
-  expect(first.all('logged').filter((line) => String(line).startsWith('the inbox has stopped'))).toHaveLength(1)
+  expect(first.all('logged').filter((line) => String(line).startsWith('the inbox lost its file'))).toHaveLength(1)
 })
 
 test('it also stops at its next delivery, before it has checked the file again', async () => {

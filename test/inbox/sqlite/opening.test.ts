@@ -239,7 +239,9 @@ describe('the options', () => {
           return statement
         }
       else database.defaultSafeIntegers?.(true)
-      expect(() => started({ database })).toThrow(withCode('invalid_option', /objects with numbers; open it without/))
+      expect(() => started({ database })).toThrow(
+        withCode('invalid_option', /objects with plain numbers: open it without/),
+      )
     },
   )
 

@@ -185,7 +185,7 @@ describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
     await idle()
     await until(async () => late.length === 9)
     expect(written()).toEqual([])
-    expect(late).toEqual(Array(9).fill(withMessage(/after its transaction had ended/)))
+    expect(late).toEqual(Array(9).fill(withMessage(/after the transaction ended/)))
     expect(reports.at(-1)).toMatchObject({ outcome: 'dead-lettered', error: { code: 'invalid_transaction' } })
   })
 
@@ -307,7 +307,7 @@ describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
     expect(await send('m2')).toEqual([200])
     await idle()
     expect(outcomes()).toEqual(['h 1 handled', 'h 1 handled'])
-    expect(() => rows[0]?.next()).toThrow(/after its transaction had ended/)
+    expect(() => rows[0]?.next()).toThrow(/after the transaction ended/)
   })
 
   test('does not close the database', async () => {
