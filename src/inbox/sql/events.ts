@@ -172,7 +172,7 @@ export class SqlEvents implements InboxEvents {
     )
   }
 
-  /** One statement, so that each event counts once. */
+  /** In one statement: each event counts once. */
   #count(withUnfinished: boolean): MaybePromise<StatsRow[]> {
     const { isRetrying, maxCounted = Number.MAX_SAFE_INTEGER } = this.#reading
     const countOf = (table: string, where = '') =>

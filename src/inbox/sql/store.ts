@@ -128,7 +128,7 @@ export interface EventStore extends JobStore {
   readonly replays: Replays
   readonly replace: Parsing['replace']
 
-  /** Events to hold at least, running ones included, so that a claim is worth its statement. */
+  /** Minimum number of events to hold, running ones included: makes a claim worth its statement. */
   readonly claimSize: number
   readonly readAhead: number
   /** Maximum number of parked events. Absent: half of `readAhead`, up to 1,000. */

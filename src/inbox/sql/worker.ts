@@ -25,7 +25,7 @@ export interface SqlWorkerOptions {
   readonly concurrency: number
 }
 
-/** Held events per media item past which claims skip it. */
+/** Events held per media item before claims skip it. */
 const maxPerMedia = 16
 
 /** Retrying events read per event-loop turn at start-up. */

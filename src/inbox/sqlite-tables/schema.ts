@@ -103,7 +103,7 @@ export function makeTables(database: SqliteDatabase): void {
   // First: this version's statements may not fit a newer schema.
   checkVersion(database)
   database.exec(schema)
-  // Every time, so that a read-only file fails now, not at the first event.
+  // Every time: a read-only file should fail now, not at the first event.
   database.exec(`INSERT OR REPLACE INTO inbox_schema (rowid, version) VALUES (1, ${schemaVersion})`)
 }
 

@@ -1,6 +1,5 @@
 import type { SqliteDatabase } from './database.ts'
 
-
 /** Keys per clean-up: about a millisecond, which deliveries may have to wait. */
 export const keysPerCleanUp = 250
 

@@ -32,7 +32,7 @@ export interface SqliteStoreOptions {
   readonly process?: string
   readonly readAhead: number
   readonly maxBytes: number
-  /** True to count the unfinished events in one turn, so that the first accept can be synchronous. */
+  /** True to count the unfinished events in one turn. The first accept is then synchronous. */
   readonly countsAtOnce?: boolean
 }
 
@@ -94,7 +94,7 @@ export class SqliteStore implements EventStore {
     this.#sql = prepareClaims(storage.database)
     this.replays = {
       putBack,
-      // One, so that a replay from another process gets its turn.
+      // One, to give replays from other processes a turn.
       maxCommit: 1,
       check: () => {
         if (this.#isFull()) throw new WebhookError('overloaded', 'too many events are waiting')

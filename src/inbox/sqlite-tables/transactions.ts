@@ -3,7 +3,7 @@ import type { TransactionScope } from '../inbox.ts'
 import type { SqliteEvents } from './events.ts'
 import type { LentClient } from './lent-client.ts'
 
-/** `never` for a promise, so that an async function does not compile. */
+/** `never` for a promise: an async function must not compile. */
 export type Synchronous<Result> = Result extends PromiseLike<unknown> ? never : Result
 
 /** Runs handlers' functions in transactions that also record their handler as completed. */

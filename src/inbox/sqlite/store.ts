@@ -44,7 +44,7 @@ export class FileStore extends SqliteStore {
       limits,
       host,
       process: processName,
-      // No limit, so that one media item's events don't hold up the others.
+      // No limit, to avoid head-of-line blocking by one media item.
       readAhead: Number.POSITIVE_INFINITY,
       maxBytes: Number.POSITIVE_INFINITY,
     })
