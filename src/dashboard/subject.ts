@@ -37,13 +37,7 @@ export interface ActivitySource {
 }
 
 /** An inbox with all that a page needs of it. */
-export interface Subject {
-  readonly inbox: ReadableInbox
-  readonly name: string
-  readonly logger: Logger
-  readonly isQueue: boolean
-  readonly order: EventOrder | undefined
-  readonly sender: Pick<AnySender, 'name' | 'types'> | undefined
+export interface Subject extends Omit<Shown, 'observe'> {
   /** Absent if nothing counts. */
   readonly activity: ActivitySource | undefined
   /** What operators did. Only in this process, if the inbox stores nothing of it. */
@@ -55,20 +49,13 @@ export interface Subject {
   readonly notices: Notices
 }
 
-export function subjectOf(
-  { inbox, name, logger, isQueue = false, order, sender, observe }: Shown,
-  { redact }: DashboardOptions,
-): Subject {
+export function subjectOf({ observe, ...shown }: Shown, { redact }: DashboardOptions): Subject {
+  const { inbox, logger } = shown
   const redaction = new Redaction(redact, logger)
   const causes = new Causes(inbox, redaction)
   const operations = inbox.operations ?? new StoredOperations(operationsHere())
   return {
-    inbox,
-    name,
-    logger,
-    isQueue,
-    order,
-    sender,
+    ...shown,
     activity: activityOf(inbox, observe),
     operations,
     redaction,

@@ -16,7 +16,7 @@ export interface PageState {
   /** `true` if the reader may act. Otherwise the page has no forms that do. */
   readonly mayAct: boolean
   /** The reader's name, if `authorize` tells it. */
-  readonly user: string | undefined
+  readonly user?: string
   /** The result of the last action. */
   readonly notice: Notice | undefined
   /** What is paused, read once for the page. */
@@ -43,7 +43,7 @@ export function stateOf(
   path: string,
   route: string,
   { origin, searchParams: given }: URL,
-  { mayAct, user }: Reader,
+  reader: Reader,
 ): PageState {
   const query = new URLSearchParams(given)
   const notice = subject.notices.take(query.get('notice') ?? undefined)
@@ -52,19 +52,7 @@ export function stateOf(
   let read: Promise<readonly Pause[]> | undefined
   const list = async () => (await subject.inbox.pauses?.list()) ?? []
   const pauses = () => (read ??= list())
-  return {
-    subject,
-    route,
-    query,
-    origin,
-    now: new Date(),
-    mayAct,
-    user,
-    notice,
-    pauses,
-    at: addressesBelow(path),
-    here,
-  }
+  return { subject, route, query, origin, now: new Date(), ...reader, notice, pauses, at: addressesBelow(path), here }
 }
 
 function addressesBelow(path: string): PageState['at'] {
