@@ -12,7 +12,7 @@ export const timeOfDay = (at) => local(at).slice(11, 16)
 export function localise(root) {
   const footer = root.querySelector('[data-zone]')
   if (timeZone === 'UTC' || footer === null) return
-  footer.textContent = `Times are in ${timeZone}. The pointer on one shows it in UTC.`
+  footer.textContent = `Times are in ${timeZone}.${matchMedia('(hover: hover)').matches ? ' The pointer on one shows it in UTC.' : ''}`
   for (const time of root.querySelectorAll('time')) {
     const text = local(new Date(time.dateTime)).replace('T', ' ')
     // Either the text or the tooltip of an age is the exact time.

@@ -2,14 +2,11 @@ import type { Job } from './jobs.ts'
 import type { Act } from './selection.ts'
 
 /** The words of each action. */
-export const words: Record<
-  Act,
-  { readonly button: string; readonly ing: string; readonly ed: string; readonly what: string }
-> = {
-  replay: { button: 'Replay', ing: 'Replaying', ed: 'replayed', what: 'dead letter' },
-  discard: { button: 'Discard', ing: 'Discarding', ed: 'discarded', what: 'dead letter' },
-  retry: { button: 'Retry now', ing: 'Retrying', ed: 'started again', what: 'event' },
-  'stop-handler': { button: 'Stop', ing: 'Stopping', ed: 'stopped', what: 'event' },
+export const words: Record<Act, { readonly ing: string; readonly ed: string; readonly what: string }> = {
+  replay: { ing: 'Replaying', ed: 'replayed', what: 'dead letter' },
+  discard: { ing: 'Discarding', ed: 'discarded', what: 'dead letter' },
+  retry: { ing: 'Retrying', ed: 'started again', what: 'event' },
+  'stop-handler': { ing: 'Stopping', ed: 'stopped', what: 'event' },
 }
 
 /** Writes a number with its thing: `1 dead letter`, `1,200 dead letters`. */

@@ -1,6 +1,6 @@
-import type { Child } from 'hono/jsx'
+import type { PropsWithChildren } from 'hono/jsx'
 import type { HandlerFailure } from '../../inbox/reading.ts'
-import { counted, words } from '../acting/result.ts'
+import { counted } from '../acting/result.ts'
 import { visible } from '../reading/bytes.ts'
 import { type Cause, type CauseReport, commonFailures } from '../reading/causes.ts'
 import { byHour, firstOf } from '../reading/first-failure.ts'
@@ -27,15 +27,7 @@ export function CauseList({ page, causes, isWhole }: CauseListProps) {
       <p class="quiet">The bars are the last 24 hours. A dead letter counts in the hour in which it first failed.</p>
       <ul class="causes">
         {causes.map((cause) => (
-          <Card
-            page={page}
-            cause={cause}
-            link={
-              <a href={page.at('dead-letters', { cause: cause.id })}>
-                Show <span class="unseen">the dead letters of this cause</span>
-              </a>
-            }
-          >
+          <Card page={page} cause={cause}>
             <CauseActions page={page} cause={cause} isCounted={isWhole} />
           </Card>
         ))}
@@ -44,19 +36,18 @@ export function CauseList({ page, causes, isWhole }: CauseListProps) {
   )
 }
 
-interface CardProps extends CauseProps {
-  /** A link to the page of the cause. */
-  readonly link?: Child
-  readonly children?: Child
-}
-
-/** What failed, since when, and how often lately. */
-const Card = ({ page, cause, link, children }: CardProps) => (
+/** What failed, since when, and how often lately. It leads to the page of the cause. */
+const Card = ({ page, cause, children }: PropsWithChildren<CauseProps>) => (
   <li class="card">
     <p class="count">{amount(cause.rows.length)}</p>
     <Failures failures={commonFailures(cause)} isUnreadable={cause.isUnreadable} />
     <p class="quiet">
-      <Since page={page} cause={cause} /> {link}
+      <Since page={page} cause={cause} />{' '}
+      {page.query.get('cause') !== cause.id && (
+        <a href={page.at('dead-letters', { cause: cause.id })}>
+          Show <span class="unseen">the dead letters of this cause</span>
+        </a>
+      )}
     </p>
     <Lately page={page} cause={cause} />
     {children}
@@ -118,8 +109,8 @@ function Lately({ page: { now }, cause: { rows } }: CauseProps) {
     <div class="lately quiet">
       <Drawing values={hours} tone="bad" />
       <p>
-        <b>{amount(hours[23] ?? 0)}</b> <span>in the last hour</span> <b>{amount(hours[22] ?? 0)}</b>{' '}
-        <span>in the hour before</span>
+        <b>{amount(hours[23] ?? 0)}</b> in the last hour <br />
+        <b>{amount(hours[22] ?? 0)}</b> in the hour before
       </p>
     </div>
   )
@@ -163,18 +154,33 @@ function typesOf({ rows }: Cause): string {
 function CauseActions({ page, cause, isCounted }: CauseProps & { readonly isCounted: boolean }) {
   const { id, rows } = cause
   const until = String(rows[0]?.diedAt.getTime())
-  const many = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
-  const all = isCounted ? many : 'all'
   return (
-    <PostForm page={page} action="replay" hidden={{ scope: 'found', cause: id, until, back: page.here }}>
-      <button type="submit" class="primary">
-        {words.replay.button} {all}
-      </button>
-      <button type="submit" class="secondary" formaction={page.at('discard')}>
-        {words.discard.button} {all}…
-      </button>
+    <PostForm page={page} action="replay" hidden={{ cause: id, until, back: page.here }}>
+      <AllButtons page={page} count={isCounted ? rows.length : undefined} />
       <PauseButton page={page} cause={cause} />
     </PostForm>
+  )
+}
+
+interface AllButtonsProps {
+  readonly page: PageState
+  readonly scope?: 'found' | 'all'
+  /** `undefined` if there are more than the newest, which were counted. */
+  readonly count: number | undefined
+}
+
+/** Act on all that match. */
+export function AllButtons({ page, scope = 'found', count }: AllButtonsProps) {
+  const all = count === undefined ? 'all that match' : count === 1 ? 'it' : `all ${amount(count)}`
+  return (
+    <>
+      <button type="submit" name="scope" value={scope} class="primary">
+        Replay {all}
+      </button>
+      <button type="submit" name="scope" value={scope} class="secondary" formaction={page.at('discard')}>
+        Discard {all}…
+      </button>
+    </>
   )
 }
 

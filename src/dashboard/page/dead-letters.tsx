@@ -2,7 +2,7 @@ import { Pager, pageAt } from '../../page/pager.tsx'
 import { counted } from '../acting/result.ts'
 import { type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { readDeadFilter } from '../reading/dead-filter.ts'
-import { CauseList } from './cause.tsx'
+import { AllButtons, CauseList } from './cause.tsx'
 import { amount, PostForm } from './elements.tsx'
 import { Filter, Found } from './found.tsx'
 import type { Answer, PageState } from './page-state.ts'
@@ -55,11 +55,8 @@ function AllCauses({ page, report, count }: AllCausesProps) {
       </p>
       {!isWhole && <p class="quiet">Only the newest {amount(groupedLimit)} are grouped here.</p>}
       {causes.length > 1 && (
-        <PostForm page={page} action="replay" hidden={{ scope: 'all', until, back: page.here }}>
-          <button type="submit">Replay all {amount(count)}</button>
-          <button type="submit" class="secondary" formaction={page.at('discard')}>
-            Discard all {amount(count)}…
-          </button>
+        <PostForm page={page} action="replay" hidden={{ until, back: page.here }}>
+          <AllButtons page={page} scope="all" count={count} />
         </PostForm>
       )}
       <Filter page={page} report={report} filter={{}} />

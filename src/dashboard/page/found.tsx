@@ -1,9 +1,9 @@
 import { Choice, Field } from '../../page/fields.tsx'
 import { Pager, pageAt } from '../../page/pager.tsx'
-import { type Cause, type CauseReport, type DeadRow, groupedLimit } from '../reading/causes.ts'
+import { type Cause, type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { type DeadFilter, rowsFound } from '../reading/dead-filter.ts'
 import { rowOfDead } from './as-row.ts'
-import { CauseFacts, Example } from './cause.tsx'
+import { AllButtons, CauseFacts, Example } from './cause.tsx'
 import { amount, cut } from './elements.tsx'
 import { LastOperations } from './operations.tsx'
 import type { PageState } from './page-state.ts'
@@ -59,7 +59,7 @@ export function Found({ page, report, filter, cause }: FoundProps) {
             page={page}
             hidden={{ ...filter, until: String(rows[0]?.diedAt.getTime()) }}
             some={<SomeButtons page={page} />}
-            all={<AllButtons page={page} report={report} rows={rows} />}
+            all={<AllButtons page={page} count={report.isWhole ? rows.length : undefined} />}
           >
             <Rows
               page={page}
@@ -84,28 +84,6 @@ const SomeButtons = ({ page }: { page: PageState }) => (
     </button>
   </>
 )
-
-interface AllButtonsProps {
-  readonly page: PageState
-  readonly report: CauseReport
-  readonly rows: readonly DeadRow[]
-}
-
-/** Acts on all that match. Those beyond the newest that were searched are not counted. */
-function AllButtons({ page, report: { isWhole }, rows }: AllButtonsProps) {
-  const many = rows.length === 1 ? 'it' : `all ${amount(rows.length)}`
-  const all = isWhole ? many : 'all that match'
-  return (
-    <>
-      <button type="submit" name="scope" value="found" class="primary">
-        Replay {all}
-      </button>
-      <button type="submit" name="scope" value="found" class="secondary" formaction={page.at('discard')}>
-        Discard {all}…
-      </button>
-    </>
-  )
-}
 
 /** The filter. With the script, each change applies it without the button. */
 export function Filter({ page, report, filter }: Omit<FoundProps, 'cause'>) {

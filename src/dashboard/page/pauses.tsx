@@ -1,6 +1,6 @@
 import { knownHandlers } from '../../inbox/operations/paused.ts'
 import type { Pause } from '../../inbox/reading.ts'
-import { Choice, Field } from '../../page/fields.tsx'
+import { Field } from '../../page/fields.tsx'
 import { Section } from '../../page/section.tsx'
 import { cut, Foreign, PostForm } from './elements.tsx'
 import type { PageState } from './page-state.ts'
@@ -52,28 +52,33 @@ export function PauseLines({ page, pauses }: { page: PageState; pauses: readonly
   )
 }
 
-/** Maximum number of handlers to choose from. */
-const shownHandlers = 30
+/** Maximum number of handlers with a button. Others are typed. */
+const shownHandlers = 12
 
 /** The forms that pause the inbox, or one of its handlers. They are absent for a reader who may not act. */
 export async function PauseForms({ page }: { page: PageState }) {
   const { inbox } = page.subject
   if (inbox.pauses === undefined || !page.mayAct) return null
+  const paused = (await page.pauses()).map(({ handler }) => handler)
   // A longer name would be cut.
-  const names = (await knownHandlers(inbox)).filter((name) => cut(name, 60) === name).slice(0, shownHandlers)
+  const isOffered = (name: string) => cut(name, 60) === name && !paused.includes(name)
+  const names = (await knownHandlers(inbox)).filter(isOffered).slice(0, shownHandlers)
   return (
     <Section id="pause" title="Pause">
-      <p class="quiet">
-        During a pause, deliveries are accepted and stored. Every process obeys it, also after a restart.
-      </p>
-      <div class="row">
+      <div class="row pauses">
         <PostForm page={page} action="pause" hidden={{ scope: 'inbox', back: page.here }}>
           <button type="submit">Pause the inbox</button>
         </PostForm>
+        <PostForm page={page} action="pause" hidden={{ back: page.here }}>
+          {names.map((name) => (
+            <button type="submit" name="handler" value={name}>
+              Pause {name}
+            </button>
+          ))}
+        </PostForm>
         <PostForm page={page} action="pause" hidden={{ scope: 'handler', back: page.here }}>
-          <Choice label="Handler" name="handler" options={[...names, ['', 'another:']]} />
-          <Field label="Another name" name="other" />
-          <button type="submit">Pause the handler</button>
+          <Field label="Another handler" name="other" required />
+          <button type="submit">Pause it</button>
         </PostForm>
       </div>
     </Section>
