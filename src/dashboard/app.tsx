@@ -29,7 +29,8 @@ export function createApp(subject: Subject, path: string, access: Access) {
       const read = async () => {
         const answered = await answer()
         if (answered instanceof Response) return answered
-        return document(page, answered, await page.pauses())
+        const { missing } = subject.inbox.expected ? await subject.overdue.read() : { missing: 0 }
+        return document(page, answered, await page.pauses(), missing)
       }
       const shown = await within(patienceMs, read(), late)
       isReachable = true
@@ -68,8 +69,13 @@ export function createApp(subject: Subject, path: string, access: Access) {
   }
 }
 
-async function document(page: PageState, answer: Answer, pauses: readonly Pause[] = []): Promise<Response> {
-  const text = await html`<!doctype html>${<Document page={page} answer={answer} pauses={pauses} />}`
+async function document(
+  page: PageState,
+  answer: Answer,
+  pauses: readonly Pause[] = [],
+  missing = 0,
+): Promise<Response> {
+  const text = await html`<!doctype html>${<Document page={page} answer={answer} pauses={pauses} missing={missing} />}`
   const headers = headed({ 'content-type': 'text/html; charset=utf-8', etag: await tagOf(`${text}`) })
   return new Response(`${text}`, { status: answer.status ?? 200, headers })
 }

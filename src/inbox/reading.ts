@@ -393,6 +393,8 @@ export interface Operation {
 
 /** An operation to store, with the keys of its events. They are counted if `count` is absent. */
 export interface NewOperation extends Omit<Operation, 'at'> {
+  /** When it began: now, if it is absent. */
+  readonly at?: Date
   readonly keys?: readonly string[] | undefined
 }
 

@@ -18,9 +18,11 @@ async function act(page: Dashboard, route: string, form: Record<string, string> 
 
 /** The text of what operators did, as a page shows it. */
 const operationsIn = (html: string): string[] => {
-  const section = /<section id="operations".*?<\/section>/s.exec(html)?.[0] ?? ''
-  return Array.from(section.matchAll(/<li>(.*?)<\/li>/gs), ([, item = '']) =>
+  const section = /<section id="(?:operations|attempts)".*?<\/section>/s.exec(html)?.[0] ?? ''
+  const items = section.split(/<li[^>]*>/).slice(1)
+  return items.map((item) =>
     item
+      .replace(/<\/ul>.*/s, '')
       .replace(/<time[^>]*>.*?<\/time>/g, 'now')
       .replace(/<[^>]*>/g, '')
       .replace(/\s+/g, ' ')
@@ -55,7 +57,8 @@ describe('what operators did', () => {
     const replayed = (outcome: string) => [`${all[0]}. 2 events ${outcome}.`]
     const paused = replayed('waiting, running or waiting for a retry')
     await expect.poll(async () => operationsIn(await read(page, ''))).toEqual([...paused, ...all.slice(1)])
-    expect(operationsIn(await read(page, 'event?key=m2'))).toEqual(paused)
+    expect(operationsIn(await read(page, 'event?key=m2'))).toContain(paused[0])
+    for (const place of ['event?key=m1', 'media?id=m1']) expect(operationsIn(await read(page, place))).toEqual([all[2]])
     await act(page, 'resume', { scope: 'handler', handler: 'publish' })
     await untilDead(receiver, 2)
     const ended = replayed('failed again, dead letters now')
@@ -88,6 +91,18 @@ describe('what operators did', () => {
     await expect
       .poll(async () => operationsIn(await read(page, '')))
       .toEqual(['ana replayed 1 event, now: “fixed”. 1 event failed again, dead letters now.'])
-    expect(operationsIn(await read(page, 'event?key=m2'))).toEqual([])
+    expect(await read(page, 'event?key=m2')).not.toContain('ana replayed')
+  })
+
+  test('is on a page of its own as far back as it is kept', async () => {
+    const { receiver, page } = await failing({ inbox: sqliteInbox({ path: await freshPath() }) })
+    for (let count = 1; count <= 30; count++) await receiver.inbox.operations?.add({ act: 'replay', by: 'ben', count })
+    const overview = await read(page, '')
+    expect(operationsIn(overview)).toHaveLength(5)
+    expect(overview).toContain('<a href="/operations">All operations</a>')
+    expect(operationsIn(await read(page, 'operations'))).toHaveLength(25)
+    expect(operationsIn(await read(page, 'operations?page=2'))).toEqual(
+      [5, 4, 3, 2, 1].map((count) => `ben replayed ${count} event${count === 1 ? '' : 's'}, now`),
+    )
   })
 })

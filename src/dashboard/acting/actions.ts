@@ -44,7 +44,8 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
     record(page, { ...action, state, total, done: count }, `${what} on the dashboard has ended`)
     const cause = selection.scope === 'found' ? selection.filter.cause : undefined
     const act = what === 'stop-handler' ? 'stop' : what
-    if (count > 0) return store(page, { act, keys, count, cause, reason: reasonIn(form), job: job.id })
+    if (count > 0)
+      return store(page, { at: job.startedAt, act, keys, count, cause, reason: reasonIn(form), job: job.id })
   })
   await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, waitMs))])
   if (job.state === 'running') return to(page, 'job', { id: job.id })

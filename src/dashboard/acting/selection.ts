@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import { pausedFor } from '../../inbox/operations/paused.ts'
 import type { EventState, ReadableInbox } from '../../inbox/reading.ts'
 import { type DeadFilter, matchesFilter, readDeadFilter } from '../reading/dead-filter.ts'
 import { eachDeadLetter, eachEvent } from '../reading/each.ts'
@@ -15,13 +16,7 @@ export type Selection =
   /** The dead letters of a filter, or all, that became one at this time or earlier. The operator has seen those. */
   | { readonly scope: 'found'; readonly filter: DeadFilter; readonly until: Date }
   | { readonly scope: 'all'; readonly until: Date }
-  | (EventFilter & { readonly scope: 'events'; readonly until: Date })
-
-/** The filter of a list of events: by state, and perhaps by type. */
-interface EventFilter {
-  readonly state: EventState
-  readonly type?: string | undefined
-}
+  | { readonly scope: 'events'; readonly state: EventState; readonly type?: string | undefined; readonly until: Date }
 
 /**
  * Reads the selection of a form.
@@ -51,8 +46,8 @@ export async function keysOf(
   selection: Selection,
 ): Promise<readonly string[]> {
   if (selection.scope === 'keys') return selection.keys
-  if (selection.scope === 'events') return eventKeys(inbox, selection, selection.until)
-  if (act === 'retry') return eventKeys(inbox, { state: 'retrying' }, selection.until)
+  if (selection.scope === 'events') return eventKeys(inbox, selection)
+  if (act === 'retry') return eventKeys(inbox, { scope: 'events', state: 'retrying', until: selection.until })
   const keys = new Set<string>()
   for await (const deadLetter of eachDeadLetter(inbox)) {
     if (deadLetter.diedAt > selection.until) continue
@@ -61,10 +56,14 @@ export async function keysOf(
   return [...keys].reverse()
 }
 
-async function eventKeys(inbox: ReadableInbox, { state, type }: EventFilter, until: Date): Promise<readonly string[]> {
+async function eventKeys(
+  inbox: ReadableInbox,
+  { state, type, until }: Selection & { readonly scope: 'events' },
+): Promise<readonly string[]> {
   const keys: string[] = []
   const asked = { state, ...(type !== undefined && { type }), order: 'oldest', limit: 1_000 } as const
-  for await (const { key, receivedAt, endedAt = receivedAt } of eachEvent(inbox, asked))
-    if (endedAt <= until) keys.push(key)
+  const pauses = (await inbox.pauses?.list()) ?? []
+  for await (const record of eachEvent(inbox, asked))
+    if ((record.endedAt ?? record.receivedAt) <= until && pausedFor(record, pauses) === undefined) keys.push(record.key)
   return keys
 }

@@ -1,12 +1,16 @@
-import type { EventRecord } from '../../inbox/reading.ts'
+import type { EventRecord, FailedAttempt, Operation } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
 import { visible } from '../reading/bytes.ts'
 import { Foreign } from './elements.tsx'
+import { Done } from './operations.tsx'
 import type { PageState } from './page-state.ts'
 import { Moment } from './times.tsx'
 
 /** The last message is shown whole: 2,000 characters of six bytes. Of the earlier ones, the beginning. */
 const longestMessage = 6_000
+
+/** Maximum number of operations in the history: the newest. */
+const shownOperations = 25
 
 interface AttemptsProps {
   readonly page: PageState
@@ -15,36 +19,45 @@ interface AttemptsProps {
   readonly waitsFor: string | undefined
 }
 
-/** The history of an event, in order: its receipt, the attempts that failed, and how it ended. */
-export function Attempts({ page: { now }, record, waitsFor }: AttemptsProps) {
-  const { state, receivedAt, failedAttempts, completed, attempts, dueAt, endedAt, owed = [] } = record
+/** The history of an event, in order: its receipt, the attempts that failed, what operators did, and how it ended. */
+export async function Attempts({ page, record, waitsFor }: AttemptsProps) {
+  const { now, subject } = page
+  const { key, state, receivedAt, failedAttempts, completed, attempts, dueAt, endedAt, owed = [] } = record
+  const operations = await subject.operations.list({ key, limit: shownOperations })
+  const steps = [...failedAttempts, ...operations].sort((a, b) => timeOf(a) - timeOf(b))
   return (
     <Section id="attempts" title="What happened">
       <ol class="timeline">
         <li class="emitted">
           Received <Moment at={receivedAt} now={now} />
         </li>
-        {failedAttempts.map(({ number, failures, failedAt }, index) => (
-          <li class="emitted failure">
-            Attempt {number} failed <Moment at={failedAt} now={now} />
-            <ul>
-              {failures.map(({ handler, message, stack }) => (
-                <li>
-                  {handler !== 'none' && (
-                    <>
-                      <strong>
-                        <Foreign text={handler} longest={60} />
-                      </strong>
-                      :{' '}
-                    </>
-                  )}
-                  <Foreign text={message} longest={index === failedAttempts.length - 1 ? longestMessage : 80} />
-                  {stack && <pre dir="ltr">{visible(stack)}</pre>}
-                </li>
-              ))}
-            </ul>
-          </li>
-        ))}
+        {steps.map((step) =>
+          'act' in step ? (
+            <li class="emitted">
+              <Done page={page} operation={step} />
+            </li>
+          ) : (
+            <li class="emitted failure">
+              Attempt {step.number} failed <Moment at={step.failedAt} now={now} />
+              <ul>
+                {step.failures.map(({ handler, message, stack }) => (
+                  <li>
+                    {handler !== 'none' && (
+                      <>
+                        <strong>
+                          <Foreign text={handler} longest={60} />
+                        </strong>
+                        :{' '}
+                      </>
+                    )}
+                    <Foreign text={message} longest={step === failedAttempts.at(-1) ? longestMessage : 80} />
+                    {stack && <pre dir="ltr">{visible(stack)}</pre>}
+                  </li>
+                ))}
+              </ul>
+            </li>
+          ),
+        )}
         <li class={state === 'handled' ? 'emitted success' : state === 'dead' ? 'emitted failure' : 'pending'}>
           {waitsFor === undefined ? (
             <>
@@ -70,6 +83,8 @@ export function Attempts({ page: { now }, record, waitsFor }: AttemptsProps) {
     </Section>
   )
 }
+
+const timeOf = (step: FailedAttempt | Operation): number => ('act' in step ? step.at : step.failedAt).getTime()
 
 function endOf(state: EventRecord['state'], attempts: number): string {
   if (state === 'waiting') return 'Waits for its turn'

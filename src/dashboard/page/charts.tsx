@@ -91,7 +91,7 @@ export async function Charts({ page }: { page: PageState }) {
 const shownNames = 10
 
 /** The counts of the whole period by name, the highest first. Absent if there are none. */
-function ByName({ title, counts = {} }: { title: string; counts?: Readonly<Record<string, number>> | undefined }) {
+export function ByName({ title, counts = {} }: { title: string; counts: Slot['rejectedBy'] }) {
   const all = Object.entries(counts).sort(([, a], [, b]) => b - a)
   if (all.length === 0) return null
   return (

@@ -9,10 +9,12 @@ interface CountsProps {
   readonly oldest: Readonly<Record<'waiting' | 'running' | 'retrying' | 'dead', Date | undefined>>
   /** The first deadline of what is expected. */
   readonly nextDue: Date | undefined
+  /** The number of overdue events that have not come since. */
+  readonly missing: number
 }
 
 /** The number of events in each state with the age of the oldest, and the number of those that are expected. */
-export function Counts({ page, stats, oldest, nextDue }: CountsProps) {
+export function Counts({ page, stats, oldest, nextDue, missing }: CountsProps) {
   const { waiting, running, retrying, deadLetters, expected = 0 } = stats
   const news = `${waiting} waiting, ${running} running, ${retrying} retrying, ${deadLetters} dead letters`
   const { events } = page.subject.inbox
@@ -27,8 +29,10 @@ export function Counts({ page, stats, oldest, nextDue }: CountsProps) {
     { label: 'Retrying', count: retrying, time: oldest.retrying, href: list('retrying'), tone: 'wait' },
     { label: 'Dead letters', count: deadLetters, time: oldest.dead, href: page.at('dead-letters'), tone: 'bad' },
     { label: 'Expected', count: expected, time: nextDue, timeName: 'next due', href: page.at('expected') },
+    { label: 'Overdue', count: missing, href: page.at('expected'), tone: 'bad' },
   ]
-  if (expected === 0) shown.pop()
+  if (missing === 0) shown.pop()
+  if (expected === 0) shown.splice(4, 1)
   if (!tellsRunning) shown.splice(1, 1)
   return (
     <>

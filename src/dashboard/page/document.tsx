@@ -9,12 +9,14 @@ interface DocumentProps {
   readonly page: PageState
   readonly answer: Answer
   readonly pauses: readonly Pause[]
+  /** The number of overdue events that have not come since. */
+  readonly missing: number
 }
 
 /**
  * A whole page: its heading and navigation, what is paused, the result of the last action, and the content of the answer.
  */
-export function Document({ page, answer, pauses }: DocumentProps) {
+export function Document({ page, answer, pauses, missing }: DocumentProps) {
   const { events, expected } = page.subject.inbox
   const tabs: readonly [route: string, name: string, isShown?: boolean][] = [
     ['', 'Overview'],
@@ -47,6 +49,12 @@ export function Document({ page, answer, pauses }: DocumentProps) {
                 isShown && (
                   <a href={page.at(route)} aria-current={page.route === route ? 'page' : undefined}>
                     {name}
+                    {route === 'expected' && missing > 0 && (
+                      <span class="bad">
+                        {' '}
+                        {missing} <span class="unseen">overdue</span>
+                      </span>
+                    )}
                   </a>
                 ),
             )}

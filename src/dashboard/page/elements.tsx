@@ -19,21 +19,21 @@ export const StateMark = ({ state, overdue, isPaused }: StateMarkProps) => (
   <>
     {overdue && (
       <span class={`state ${overdue.outcome === 'came' ? 'came' : 'bad'}`}>
-        <span aria-hidden="true">{overdueShapes[overdue.outcome]}</span> <span>
-          {overdueWords[overdue.outcome]}
-        </span>{' '}
+        <span aria-hidden="true">{overdueMarks[overdue.outcome][0]}</span>{' '}
+        <span>{overdueMarks[overdue.outcome][1]}</span>{' '}
       </span>
     )}
-    {isPaused ? <Mark state="paused" shape="‖" /> : <Mark state={state} shape={shapes[state]} />}
+    <Mark
+      state={isPaused ? 'paused' : overdue && state === 'handled' ? 'alert ran' : state}
+      shape={isPaused ? '‖' : shapes[state]}
+    />
   </>
 )
 
-const overdueShapes: Record<Overdue['outcome'], string> = { missing: '!', came: '+', unknown: '?' }
-
-const overdueWords: Record<Overdue['outcome'], string> = {
-  missing: 'overdue, still missing',
-  came: 'overdue, came later',
-  unknown: 'overdue',
+const overdueMarks: Record<Overdue['outcome'], readonly [shape: string, words: string]> = {
+  missing: ['!', 'overdue, still missing'],
+  came: ['+', 'overdue, came later'],
+  unknown: ['?', 'overdue'],
 }
 
 /**

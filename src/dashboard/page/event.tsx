@@ -13,6 +13,7 @@ import { Failures } from './cause.tsx'
 import { Foreign, PostForm, ReasonField, Scrolling, ShortId, StateMark } from './elements.tsx'
 import { LastOperations } from './operations.tsx'
 import type { Answer, PageState } from './page-state.ts'
+import { Awaited } from './rows.tsx'
 import { Moment } from './times.tsx'
 import { Unreadable } from './unreadable.tsx'
 
@@ -24,18 +25,19 @@ export async function showEvent(page: PageState): Promise<Answer> {
   const { inbox, order } = page.subject
   const blocker = order === 'strict' && story.record ? await blockerOf(inbox, story.record) : undefined
   const overdue = story.record && (await readOverdue(inbox, story.record))
+  const begun = overdue && (await inbox.events?.get(overdue.begunBy))
   const waitsFor = story.record && pausedFor(story.record, await page.pauses())
   const title = story.record === undefined ? 'Unreadable delivery' : visible(story.record.type.slice(0, 100))
   return {
     title,
     body: (
       <>
-        <Summary page={page} eventKey={key} story={story} {...{ blocker, overdue, waitsFor }} />
+        <Summary page={page} eventKey={key} story={story} {...{ blocker, overdue, begun, waitsFor }} />
         {waitsFor === undefined && <Actions page={page} eventKey={key} story={story} />}
         {story.deadLetter && <Cause page={page} story={story} />}
         {story.record && <Attempts page={page} record={story.record} waitsFor={waitsFor} />}
         {story.deadLetter?.unreadable && <Unreadable page={page} unreadable={story.deadLetter.unreadable} />}
-        <LastOperations page={page} eventKey={key} />
+        {!story.record && <LastOperations page={page} eventKey={key} />}
         {story.record && <Payload page={page} record={story.record} />}
       </>
     ),
@@ -52,7 +54,7 @@ export function whyUnknown({ events }: ReadableInbox): string {
     : `It was handled and is forgotten, ${reasons}.`
 }
 
-const unknown = ({ subject: { inbox } }: PageState, key: string): Answer => ({
+const unknown = (page: PageState, key: string): Answer => ({
   title: 'No event has this key now',
   status: 404,
   body: (
@@ -62,7 +64,8 @@ const unknown = ({ subject: { inbox } }: PageState, key: string): Answer => ({
           <Foreign text={key} longest={500} />
         </code>
       </p>
-      <p>{whyUnknown(inbox)}</p>
+      <p>{whyUnknown(page.subject.inbox)}</p>
+      <LastOperations page={page} eventKey={key} />
     </>
   ),
 })
@@ -77,21 +80,15 @@ interface SummaryProps extends StoryProps {
   /** The event that this one waits behind. */
   readonly blocker: EventRecord | undefined
   readonly overdue: Overdue | undefined
+  /** The event that began what is overdue. */
+  readonly begun: EventRecord | undefined
   /** The paused handlers that it waits for. */
   readonly waitsFor: string | undefined
 }
 
-function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overdue, waitsFor }: SummaryProps) {
-  const {
-    state = 'dead',
-    mediaId,
-    event,
-    dueAt,
-    startedAt,
-    process,
-    handler,
-    endedAt = deadLetter?.diedAt,
-  } = record ?? {}
+function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overdue, begun, waitsFor }: SummaryProps) {
+  const { state = 'dead', mediaId, event, dueAt, startedAt, process, handler } = record ?? {}
+  const endedAt = record?.endedAt ?? deadLetter?.diedAt
   const receivedAt = record?.receivedAt ?? deadLetter?.receivedAt
   const trace = traceIdOf(record?.trace ?? deadLetter?.trace)
   const title = event && page.subject.redaction.title(event)
@@ -122,10 +119,12 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
             <Text name="Rule" text={overdue.rule} />
             <Fact name="Begun by">
               <a href={page.at('event', { key: overdue.begunBy })}>
-                {(event && overdueOf(event)?.event.type) ?? 'the first event'}
+                <Foreign text={begun?.type ?? (event && overdueOf(event)?.event.type) ?? 'the first event'} />
               </a>
             </Fact>
-            <Awaited page={page} overdue={overdue} />
+            <Fact name="Expected">
+              <Awaited page={page} overdue={overdue} />
+            </Fact>
           </>
         )}
         <Time name={overdue ? 'Due' : 'Received'} at={receivedAt} now={page.now} />
@@ -164,22 +163,6 @@ const Time = ({ name, at, now }: { name: string; at: Date | undefined; now: Date
       <Moment at={at} now={now} />
     </Fact>
   )
-
-/** What had to come, and whether it has come since. */
-const Awaited = ({ page, overdue: { awaited, came, outcome } }: { page: PageState; overdue: Overdue }) => (
-  <Fact name="Expected">
-    <Foreign text={awaited.join(' or ')} />:{' '}
-    {came ? (
-      <>
-        <a href={page.at('event', { key: came.key })}>came later</a> <Moment at={came.receivedAt} now={page.now} />
-      </>
-    ) : outcome === 'missing' ? (
-      <strong class="bad">still missing</strong>
-    ) : (
-      'not known, since this inbox forgets what it has handled'
-    )}
-  </Fact>
-)
 
 /** The actions that the state of the event allows. */
 function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) {

@@ -7,7 +7,7 @@ import { amount } from './elements.tsx'
 import { type EventFilter, type Listed, listedBy } from './listed.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows } from './rows.tsx'
-import { Range, SelectionForm } from './selection.tsx'
+import { Range, retryable, SelectionForm } from './selection.tsx'
 
 /** The events of an inbox, newest first, by state, type and title. */
 export async function showEvents(page: PageState): Promise<Answer> {
@@ -26,7 +26,10 @@ export async function showEvents(page: PageState): Promise<Answer> {
     body: (
       <>
         <Filter page={page} states={events.states} filter={filter} />
-        <p class="quiet">{whatIsKnown(events, filter)}</p>
+        <p class="quiet">
+          {whatIsKept(events)}
+          {filter.title && ` Titles are searched in the newest ${amount(titledLimit)} events of each state.`}
+        </p>
         {listed.records.length === 0 ? (
           <Empty page={page} filter={filter} hasMore={listed.hasMore} />
         ) : (
@@ -38,13 +41,10 @@ export async function showEvents(page: PageState): Promise<Answer> {
   }
 }
 
-function whatIsKnown({ states }: InboxEvents, { title }: EventFilter): string {
-  const known = states.includes('handled')
+export const whatIsKept = ({ states }: InboxEvents): string =>
+  states.includes('handled')
     ? 'Titles and payloads are not kept after an event is handled.'
     : 'This inbox forgets an event once it is handled.'
-  if (title === undefined) return known
-  return `${known} Titles are searched in the newest ${amount(titledLimit)} events of each state.`
-}
 
 interface ListProps {
   readonly page: PageState
@@ -54,7 +54,8 @@ interface ListProps {
 
 async function List({ page, filter, listed: { records, begin, total } }: ListProps) {
   const { state, type, title } = filter
-  const actsOnAll = title === undefined && (state === 'dead' || state === 'retrying')
+  const count = (state === 'retrying' ? await retryable(page, type) : undefined) ?? total
+  const actsOnAll = title === undefined && (state === 'dead' || state === 'retrying') && count !== 0
   return (
     <>
       <Range begin={begin} count={records.length} total={total} lines={page.at('events.jsonl', { ...filter })} />
@@ -63,7 +64,7 @@ async function List({ page, filter, listed: { records, begin, total } }: ListPro
         action={state === 'retrying' ? 'retry' : 'replay'}
         hidden={{ until: String(page.now.getTime()), ...(state && { state }), ...(type && { type }) }}
         some={<SomeButtons page={page} state={state} />}
-        all={actsOnAll && <All state={state} count={typeof total === 'number' ? total : undefined} />}
+        all={actsOnAll && <All state={state} count={typeof count === 'number' ? count : undefined} />}
       >
         <Rows page={page} rows={await rowsOf(page, records)} timeName="Received" selectable={['dead', 'retrying']} />
       </SelectionForm>

@@ -3,16 +3,16 @@ import type { OverdueEvent } from '../../handlers/overdue.ts'
 import type { OpenExpectation } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
 import { rowsOf } from './as-row.ts'
+import { ByName } from './charts.tsx'
 import { Count } from './counts.tsx'
 import { amount, Foreign } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows } from './rows.tsx'
 import { Ago } from './times.tsx'
 
-/** Maximum number of open expectations, of overdue ones, and of rules that are shown. */
+/** Maximum number of open expectations, and of overdue ones, that are shown. */
 const shownOpen = 50
 const shownOverdue = 10
-const shownRules = 20
 
 /** What is overdue, by rule, and the expectations that are open: those that are due first. */
 export async function showExpected(page: PageState): Promise<Answer> {
@@ -20,11 +20,8 @@ export async function showExpected(page: PageState): Promise<Answer> {
   const title = 'Expected'
   if (inbox.expected === undefined) return { title, body: <p>This inbox keeps no expectations.</p> }
   const open = await inbox.expected(shownOpen)
-  const stats = await inbox.stats()
-  const { expected: count = 0 } = stats
-  const { found, hasMore } = await overdue.read(stats)
-  const missing = found.filter(({ overdue }) => overdue.outcome !== 'came').length
-  const isForgetful = !inbox.events?.states.includes('handled')
+  const { expected: count = 0 } = await inbox.stats()
+  const { found, hasMore, missing } = await overdue.read()
   const list = page.at('events', { type: overdueType })
   return {
     title,
@@ -32,10 +29,10 @@ export async function showExpected(page: PageState): Promise<Answer> {
       <>
         <ul class="counts">
           <Count page={page} label="Expected" count={count} time={open[0]?.dueAt} timeName="next due" />
-          <Count page={page} label={isForgetful ? 'Overdue' : 'Still missing'} count={missing} href={list} tone="bad" />
+          <Count page={page} label="Overdue" count={missing} href={list} tone="bad" />
           <Count page={page} label="Came later" count={found.length - missing} href={list} />
         </ul>
-        {isForgetful && (
+        {!inbox.events?.states.includes('handled') && (
           <p class="quiet">This inbox forgets an overdue event once it is handled, and what came later as well.</p>
         )}
         {hasMore && <p class="quiet">Of the newest {amount(found.length)} overdue events.</p>}
@@ -66,40 +63,17 @@ async function Overdue({ page, found }: { page: PageState; found: readonly Overd
         <p>Nothing is overdue.</p>
       ) : (
         <>
-          <ByRule found={found} />
+          <ByName title="By rule" counts={missingByRule(found)} />
           <Rows page={page} rows={await rowsOf(page, records, known)} timeName="Due" />
-          <p>
-            <a href={page.at('events', { type: overdueType })}>All overdue events</a>
-          </p>
         </>
       )}
     </Section>
   )
 }
 
-/** How many events are missing, and how many came later, for each rule. */
-function ByRule({ found }: { found: readonly OverdueEvent[] }) {
-  const rules = new Set(found.map(({ overdue }) => overdue.rule))
-  return (
-    <table class="names">
-      <caption>By rule</caption>
-      <tbody>
-        {[...rules].slice(0, shownRules).map((rule) => {
-          const all = found.filter(({ overdue }) => overdue.rule === rule)
-          const came = all.filter(({ overdue }) => overdue.outcome === 'came').length
-          return (
-            <tr>
-              <th scope="row">
-                <Foreign text={rule} longest={60} />
-              </th>
-              <td class={came < all.length ? 'bad' : undefined}>{amount(all.length - came)} overdue</td>
-              <td>{amount(came)} came later</td>
-            </tr>
-          )
-        })}
-      </tbody>
-    </table>
-  )
+function missingByRule(found: readonly OverdueEvent[]): Readonly<Record<string, number>> {
+  const missing = found.flatMap(({ overdue: { outcome, rule } }) => (outcome === 'came' ? [] : rule))
+  return Object.fromEntries(missing.map((rule) => [rule, missing.filter((each) => each === rule).length]))
 }
 
 const Open = ({ page, open }: { page: PageState; open: readonly OpenExpectation[] }) => (
@@ -109,15 +83,12 @@ const Open = ({ page, open }: { page: PageState; open: readonly OpenExpectation[
         <th scope="col">Rule</th>
         <th scope="col">Media</th>
         <th scope="col" class="number">
-          Began
-        </th>
-        <th scope="col" class="number">
           Due
         </th>
       </tr>
     </thead>
     <tbody>
-      {open.map(({ rule, mediaId, beganAt, dueAt }) => (
+      {open.map(({ rule, mediaId, dueAt }) => (
         <tr>
           <td class="type">
             <Foreign text={rule} longest={60} />
@@ -126,9 +97,6 @@ const Open = ({ page, open }: { page: PageState; open: readonly OpenExpectation[
             <a href={page.at('media', { id: mediaId })} class="plain data">
               <Foreign text={mediaId} longest={40} />
             </a>
-          </td>
-          <td class="number minor">
-            <Ago at={beganAt} now={page.now} />
           </td>
           <td class="number">
             <Ago at={dueAt} now={page.now} />

@@ -6,6 +6,8 @@ import { storyOfMedia, unreadableOf } from '../reading/story.ts'
 import { rowOfDead, rowsOf } from './as-row.ts'
 import { amount, Foreign } from './elements.tsx'
 import { whyUnknown } from './event.tsx'
+import { whatIsKept } from './events.tsx'
+import { LastOperations } from './operations.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Rows } from './rows.tsx'
 import { ReplaySelected, SelectionForm } from './selection.tsx'
@@ -22,7 +24,7 @@ const searchedOpen = 1_000
 export async function showMedia(page: PageState): Promise<Answer> {
   const { inbox, redaction, causes } = page.subject
   const id = page.query.get('id') ?? ''
-  const { records, deadLettersOnly } = await storyOfMedia(inbox, id)
+  const records = await storyOfMedia(inbox, id)
   const { deadLetters, expected = 0 } = await inbox.stats()
   const open =
     expected > 0 ? ((await inbox.expected?.(searchedOpen)) ?? []).filter(({ mediaId }) => mediaId === id) : []
@@ -51,10 +53,17 @@ export async function showMedia(page: PageState): Promise<Answer> {
             <Fact name="Events">{amount(records.length)}</Fact>
           </Facts>
         </div>
-        {rows.length > 0 && <p class="quiet">{whatIsKnown(page, deadLettersOnly)}</p>}
+        {rows.length > 0 && (
+          <p class="quiet">
+            {inbox.events
+              ? `In order of acceptance. ${whatIsKept(inbox.events)}`
+              : 'Only its dead letters: this inbox lists no other events.'}
+          </p>
+        )}
         {isUnknown ? (
           <>
             <p>No event of this media item is known, and no event has this key. {whyUnknown(inbox)}</p>
+            <LastOperations page={page} eventKey={id} />
             <Begun page={page} id={id} />
             {inbox.events && (
               <p>
@@ -110,12 +119,4 @@ async function Begun({ page, id }: { page: PageState; id: string }) {
       </ul>
     </>
   )
-}
-
-function whatIsKnown({ subject: { inbox } }: PageState, deadLettersOnly: boolean): string {
-  if (deadLettersOnly)
-    return 'This inbox shows its dead letters only: events that wait or were handled are not among these.'
-  if (inbox.events?.states.includes('handled'))
-    return 'These are all its events, in order of acceptance, for the time for which the inbox remembers event keys.'
-  return 'In order of acceptance. This inbox forgets an event once it is handled.'
 }

@@ -1,30 +1,36 @@
 import { keptOperations } from '../../inbox/operations/operations.ts'
 import type { Operation } from '../../inbox/reading.ts'
+import { Pager, pageAt } from '../../page/pager.tsx'
 import { Section } from '../../page/section.tsx'
 import { counted } from '../acting/result.ts'
 import { Foreign } from './elements.tsx'
 import { outcomeOf, titleOf } from './job.tsx'
-import type { PageState } from './page-state.ts'
+import type { Answer, PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
-/** Maximum number of operations that a page shows. */
-const shown = 5
+/** Number of operations beside other things, and of a page of all. */
+const [shown, pageSize] = [5, 25]
 
 interface OperationsProps {
   readonly page: PageState
   /** Shows only what was done to this event. */
   readonly eventKey?: string
   /** Shows only what was done to all dead letters of this cause. */
-  readonly cause?: string
+  readonly cause?: string | undefined
+  /** Shows all that are kept, page by page. */
+  readonly areAll?: boolean
 }
 
 /** What operators did last, who and why, and what became of it. The overview begins with what still runs. */
-export async function LastOperations({ page, eventKey, cause }: OperationsProps) {
+export async function LastOperations({ page, eventKey, cause, areAll = false }: OperationsProps) {
   const { operations, jobs } = page.subject
-  const all = await operations.list({ key: eventKey, limit: cause === undefined ? shown : keptOperations })
-  const listed = all.filter((each) => cause === undefined || each.cause === cause).slice(0, shown)
+  const limit = areAll || cause !== undefined ? keptOperations : shown + 1
+  const found = await operations.list({ key: eventKey, limit })
+  const listed = found.filter((each) => cause === undefined || each.cause === cause)
   const running = eventKey === undefined && cause === undefined ? jobs.running().slice(0, shown) : []
   if (listed.length + running.length === 0) return null
+  const { current, last, offset } = pageAt(Number(page.query.get('page')), listed.length, pageSize)
+  const address = (number?: number) => page.at('operations', { cause, page: number?.toString() })
   return (
     <Section id="operations" title="What operators did">
       <ul>
@@ -33,18 +39,26 @@ export async function LastOperations({ page, eventKey, cause }: OperationsProps)
             <a href={page.at('job', { id: job.id })}>{titleOf(job)}</a>, <Ago at={job.startedAt} now={page.now} />
           </li>
         ))}
-        {listed.map((operation) => (
+        {(areAll ? listed.slice(offset, offset + pageSize) : listed.slice(0, shown)).map((operation) => (
           <li>
             <Done page={page} operation={operation} />
           </li>
         ))}
       </ul>
+      {areAll && <Pager of="operations" current={current} last={last} address={address} />}
+      {!areAll && listed.length > shown && <a href={address()}>All operations</a>}
     </Section>
   )
 }
 
+/** Shows all that operators did, or all on the dead letters of a cause. */
+export const showOperations = async (page: PageState): Promise<Answer> => ({
+  title: 'Operations',
+  body: <LastOperations page={page} cause={page.query.get('cause') ?? undefined} areAll />,
+})
+
 /** Leads to the job that did it, and says what became of its events, if it was one of this process. */
-async function Done({ page, operation }: { page: PageState; operation: Operation }) {
+export async function Done({ page, operation }: { page: PageState; operation: Operation }) {
   const { by, act, at, count = 1, handler, reason, job: id = '' } = operation
   const job = page.subject.jobs.get(id)
   const { outcome } = job ? await outcomeOf(job) : { outcome: [] }

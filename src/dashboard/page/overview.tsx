@@ -10,6 +10,7 @@ import { LastOperations } from './operations.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { PauseForms } from './pauses.tsx'
 import { Rows } from './rows.tsx'
+import { retryable } from './selection.tsx'
 import { isUntouched, Start } from './start.tsx'
 
 /** Maximum number of causes, and of events, that are shown here. */
@@ -18,7 +19,7 @@ const shownEvents = 5
 
 /** Shows the waiting events and their age, the reasons why events are not handled, and the latest activity. */
 export async function showOverview(page: PageState): Promise<Answer> {
-  const { inbox, causes, isQueue } = page.subject
+  const { inbox, causes, overdue, isQueue } = page.subject
   const stats = await inbox.stats()
   const report = await causes.read(stats.deadLetters)
   const retrying = stats.retrying > 0 ? await oldestOf(page, 'retrying', shownEvents) : []
@@ -32,17 +33,18 @@ export async function showOverview(page: PageState): Promise<Answer> {
   }
   const isNew = await isUntouched(page, stats)
   const [next] = stats.expected ? ((await inbox.expected?.(1)) ?? []) : []
+  const { missing } = await overdue.read()
   return {
     title: 'Overview',
     body: (
       <>
         <Limits page={page} />
-        {!isQueue && <Counts page={page} stats={stats} oldest={oldest} nextDue={next?.dueAt} />}
+        {!isQueue && <Counts page={page} stats={stats} oldest={oldest} nextDue={next?.dueAt} missing={missing} />}
         {!isQueue && !isNew && <Failing page={page} report={report} />}
+        <PauseForms page={page} />
         {retrying.length > 0 && <Retrying page={page} records={retrying} total={stats.retrying} />}
         <LastOperations page={page} />
         {isNew ? <Start page={page} /> : <Charts page={page} />}
-        <PauseForms page={page} />
       </>
     ),
   }
@@ -88,17 +90,17 @@ function Failing({ page, report: { causes, isWhole } }: { page: PageState; repor
 
 async function Retrying({ page, records, total }: { page: PageState; records: readonly EventRecord[]; total: number }) {
   const rows = await rowsOf(page, records)
-  const areAllPaused = total === rows.length && rows.every(({ waitsFor }) => waitsFor !== undefined)
+  const count = (await retryable(page)) ?? total
   return (
     <Section id="retrying" title="Waiting for a retry">
       <Rows page={page} rows={rows} timeName="Received" />
-      {!areAllPaused && (
+      {count > 0 && (
         <PostForm
           page={page}
           action="retry"
           hidden={{ scope: 'all', until: String(page.now.getTime()), back: page.here }}
         >
-          <button type="submit">{total === 1 ? 'Retry it now' : `Retry all ${amount(total)} now`}</button>
+          <button type="submit">{count === 1 ? 'Retry it now' : `Retry all ${amount(count)} now`}</button>
         </PostForm>
       )}
       {total > records.length && <a href={page.at('events', { state: 'retrying' })}>Show all {amount(total)}</a>}

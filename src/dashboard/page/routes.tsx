@@ -7,6 +7,7 @@ import { exportDeadLetters, exportEvents } from './export.ts'
 import { find } from './find.ts'
 import { showJob } from './job.tsx'
 import { showMedia } from './media.tsx'
+import { showOperations } from './operations.tsx'
 import { showOverview } from './overview.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
@@ -20,6 +21,7 @@ export const getRoutes: ReadonlyMap<string, Shows> = new Map<string, Shows>([
   ['media', showMedia],
   ['dead-letters', showDeadLetters],
   ['expected', showExpected],
+  ['operations', showOperations],
   ['job', showJob],
   ['numbers', showNumbers],
   ['find', find],

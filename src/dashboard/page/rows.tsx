@@ -66,7 +66,7 @@ export function Rows({ page, rows, timeName, selectable: states = [], without, o
           <tr>
             {selectable.length > 0 && (
               <td class="select">
-                {selectable.includes(row.state) && (
+                {selectable.includes(row.state) && row.waitsFor === undefined && (
                   <input type="checkbox" name="key" value={row.key} aria-label={`Select ${nameOf(row)}`} />
                 )}
               </td>
@@ -81,7 +81,7 @@ export function Rows({ page, rows, timeName, selectable: states = [], without, o
               <Mark state="expected" shape="◌" />
             </td>
             <td class="type" colspan={without === undefined ? 5 : 4}>
-              by <Ago at={dueAt} now={page.now} />, rule <Foreign text={rule} longest={60} />
+              <Foreign text={rule} longest={60} />, due <Ago at={dueAt} now={page.now} />
             </td>
             <td />
           </tr>
@@ -122,7 +122,16 @@ function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<Rows
       {without !== 'message' && (
         <td class="message">
           {message !== undefined && <Foreign text={message} longest={120} />}
-          {overdue && <OverdueFacts page={page} overdue={overdue} />}
+          {overdue && (
+            <>
+              <p>
+                <Awaited page={page} overdue={overdue} />
+              </p>
+              <span class="quiet">
+                Rule <Foreign text={overdue.rule} longest={60} />
+              </span>
+            </>
+          )}
           <Next row={row} now={page.now} />
         </td>
       )}
@@ -159,15 +168,20 @@ function Next({ row, now }: { row: Row; now: Date }) {
   )
 }
 
-const OverdueFacts = ({ page, overdue: { rule, came } }: { page: PageState; overdue: Overdue }) => (
-  <span class="quiet">
-    Rule <Foreign text={rule} longest={60} />
-    {came && (
+/** What had to come, and whether it has come since. */
+export const Awaited = ({ page, overdue: { awaited, came, outcome } }: { page: PageState; overdue: Overdue }) => (
+  <>
+    <Foreign text={awaited.join(' or ')} longest={60} />{' '}
+    {came ? (
       <>
-        , <a href={page.at('event', { key: came.key })}>came</a> <Ago at={came.receivedAt} now={page.now} />
+        <a href={page.at('event', { key: came.key })}>came</a> <Ago at={came.receivedAt} now={page.now} />
       </>
+    ) : outcome === 'missing' ? (
+      <span class="bad">is missing</span>
+    ) : (
+      'did not come in time'
     )}
-  </span>
+  </>
 )
 
 const nameOf = ({ type = 'unreadable delivery', title, mediaId, key }: Row): string =>

@@ -1,4 +1,5 @@
 import type { Child } from 'hono/jsx'
+import { keysOf } from '../acting/selection.ts'
 import { amount, ReasonField } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 
@@ -22,6 +23,12 @@ export const Range = ({ begin, count, total, lines }: RangeProps) => (
     </a>
   </p>
 )
+
+/** Counts the events that a retry of all would start, if something is paused. Otherwise it starts all that are retrying. */
+export async function retryable({ subject, now: until, pauses }: PageState, type?: string) {
+  if ((await pauses()).length === 0) return undefined
+  return (await keysOf(subject, 'retry', { scope: 'events', state: 'retrying', type, until })).length
+}
 
 export const ReplaySelected = () => (
   <button type="submit" class="primary">

@@ -1,25 +1,31 @@
 import { newestOverdue } from '../../handlers/overdue.ts'
-import type { InboxStats, ReadableInbox } from '../../inbox/reading.ts'
+import type { ReadableInbox } from '../../inbox/reading.ts'
 
 /** Time for which the newest overdue events are kept (ms). Each takes the history of its media item. */
 const keptMs = 5_000
 
+type OverdueReport = Awaited<ReturnType<typeof reportOf>>
+
+async function reportOf(inbox: ReadableInbox) {
+  const { found, hasMore } = await newestOverdue(inbox)
+  return { found, hasMore, missing: found.filter(({ overdue }) => overdue.outcome !== 'came').length }
+}
+
 /** Reads the newest overdue events once for all open pages. */
 export class OverdueReports {
   readonly #inbox: ReadableInbox
-  #last:
-    | { readonly state: string; readonly until: number; readonly report: ReturnType<typeof newestOverdue> }
-    | undefined
+  #last: { readonly state: string; readonly until: number; readonly report: Promise<OverdueReport> } | undefined
 
   constructor(inbox: ReadableInbox) {
     this.#inbox = inbox
   }
 
-  /** @param stats that of now: what fell due is no longer expected */
-  read({ expected, deadLetters }: InboxStats): ReturnType<typeof newestOverdue> {
+  async read(): Promise<OverdueReport> {
+    const { expected, deadLetters } = await this.#inbox.stats()
+    // What falls due is no longer expected.
     const state = `${expected} ${deadLetters}`
     if (this.#last?.state !== state || performance.now() > this.#last.until) {
-      const report = newestOverdue(this.#inbox)
+      const report = reportOf(this.#inbox)
       this.#last = { state, until: performance.now() + keptMs, report }
       report.catch(() => {
         this.#last = undefined

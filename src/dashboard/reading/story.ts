@@ -23,33 +23,22 @@ export async function storyOf(inbox: ReadableInbox, key: string): Promise<Story 
 const recordOf = (deadLetter: DeadLetter): EventRecord | undefined =>
   deadLetter.event && deadRecord({ ...deadLetter, event: deadLetter.event })
 
-/** The data that an inbox has about a media item. */
-export interface MediaStory {
-  /** In order of acceptance. */
-  readonly records: readonly EventRecord[]
-  /** `true` if only dead letters could be searched. */
-  readonly deadLettersOnly: boolean
-}
-
-/** Finds the events of a media item. */
-export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promise<MediaStory> {
-  if (inbox.history !== undefined) return { records: await inbox.history(mediaId), deadLettersOnly: false }
-  if (inbox.events !== undefined) {
-    const { events } = await inbox.events.list({ mediaId, limit: 1_000 })
-    return { records: events.toReversed(), deadLettersOnly: false }
-  }
+/** Finds the events of a media item, in order of acceptance: only its dead letters if the inbox lists no other events. */
+export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promise<readonly EventRecord[]> {
+  if (inbox.history !== undefined) return inbox.history(mediaId)
+  if (inbox.events !== undefined) return (await inbox.events.list({ mediaId, limit: 1_000 })).events.toReversed()
   const records: EventRecord[] = []
   for await (const deadLetter of eachDeadLetter(inbox, groupedLimit)) {
     const record = deadLetter.event?.mediaId === mediaId ? recordOf(deadLetter) : undefined
     if (record !== undefined) records.push(record)
   }
-  return { records: records.sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime()), deadLettersOnly: true }
+  return records.sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime())
 }
 
 /** Finds the retry that a waiting event is behind in a strict order. */
 export async function blockerOf(inbox: ReadableInbox, waiting: EventRecord): Promise<EventRecord | undefined> {
   if (waiting.state !== 'waiting') return undefined
-  const { records } = await storyOfMedia(inbox, waiting.mediaId)
+  const records = await storyOfMedia(inbox, waiting.mediaId)
   const place = records.findIndex(({ key }) => key === waiting.key)
   return records.slice(0, Math.max(place, 0)).find(({ state }) => state === 'retrying')
 }
