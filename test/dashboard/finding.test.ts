@@ -190,7 +190,7 @@ test('of more dead letters than are read, a list says that there are more', asyn
   const html = await read(page, 'dead-letters?text=no')
   expect(html).toContain('1–25 of at least 10,000')
   expect(html).toContain('Only the newest 10,000 dead letters are searched.')
-  expect(html).toContain('Replay all that match')
+  expect(html).toContain('>Replay all<')
   // A cause can have more of them than were counted, and all are replayed.
   for (const list of ['', 'dead-letters']) expect(await read(page, list)).toMatch(/>Replay all<.*>Discard all…</)
 })

@@ -171,7 +171,7 @@ interface AllButtonsProps {
 
 /** Act on all that match. */
 export function AllButtons({ page, scope = 'found', count }: AllButtonsProps) {
-  const all = count === undefined ? 'all that match' : count === 1 ? 'it' : `all ${amount(count)}`
+  const all = count === undefined ? 'all' : count === 1 ? 'it' : `all ${amount(count)}`
   return (
     <>
       <button type="submit" name="scope" value={scope} class="primary">

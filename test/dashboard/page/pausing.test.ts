@@ -114,6 +114,10 @@ test('an event whose handler is paused says what it waits for, and offers no ret
     expect(html).not.toContain('Next attempt')
   }
   expect(await read(`event?key=${encodeURIComponent(key)}`)).not.toContain('Retry now')
+  for (const place of ['', 'events?state=retrying']) {
+    expect(await read(place)).not.toMatch(/Retry (?:it|all)/)
+    expect(await read(place)).not.toContain('type="checkbox"')
+  }
   expect(runs).toEqual(['index'])
 })
 
