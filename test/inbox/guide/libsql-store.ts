@@ -1,4 +1,4 @@
-// The event store that docs/contributing.md explains: SQLite behind libsql's asynchronous client, as Turso serves it. One
+// The event store that docs/add-a-database.md explains: SQLite behind libsql's asynchronous client, as Turso serves it. One
 // process at a time has the database.
 
 import { createHash } from 'node:crypto'
