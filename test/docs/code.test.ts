@@ -15,7 +15,7 @@ const shownFile = ({ code }: Block): string | undefined => /^\/\/ ([\w-]+\/[\w/.
 const excerptOf = ({ code }: Block): string | undefined => /^\/\/ from ([\w/.-]+)\n/.exec(code)?.[1]
 
 const all = pages.flatMap(blocksOf)
-// `npm run test:examples` checks the files of examples, with the packages that they need.
+// test/examples/ checks the files of examples, with the packages that they need.
 const blocks = all.filter((block) => block.language === 'ts' && !shownFile(block) && !excerptOf(block))
 
 /** A block may import another one that begins with the comment `// <its name>.ts`. */
