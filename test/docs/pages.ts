@@ -25,7 +25,7 @@ const inDocs = readdirSync(new URL('docs/', root)).filter((name) => name.endsWit
 export const pages: readonly Page[] = ['README.md', ...inDocs.map((name) => `docs/${name}`)].map(readPage)
 
 /** The other files that readers see in the root. */
-export const rootPages: readonly Page[] = ['CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'].map(readPage)
+export const rootPages: readonly Page[] = ['AGENTS.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'].map(readPage)
 
 /** The page of docs/ with that name. */
 export const pageOf = (name: string): Page => pages.find(({ path }) => basename(path, '.md') === name) as Page
