@@ -72,7 +72,7 @@ recogniseAnyCopy(ApiError, 'ApiError')
  */
 export function redacted(text: string, secrets: readonly string[]): string {
   // The longest comes first, because one can contain another.
-  const written = secrets.flatMap((secret) => [secret, encodeURIComponent(secret)]).sort((a, b) => b.length - a.length)
-  const withoutSecrets = written.reduce((rest, each) => rest.replaceAll(each, '[secret]'), text)
+  const forms = secrets.flatMap((secret) => [secret, encodeURIComponent(secret)]).sort((a, b) => b.length - a.length)
+  const withoutSecrets = forms.reduce((result, form) => result.replaceAll(form, '[secret]'), text)
   return withoutSecrets.replace(/\bhttps?:\/\/[^\s"'<>]+/gi, '[url]').slice(0, 500)
 }

@@ -36,10 +36,10 @@ export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call 
         return readAnswer(request, isGone ? deleted(answer) : answer, endpoint.answer, config)
       } catch (error) {
         if (!(error instanceof ApiError) || !isSafeToRepeat(endpoint, error)) throw error
-        const waitMs = error.retryAfterMs ?? schedule.delayAfter(attemptNumber)
-        if (attemptNumber === schedule.attempts || waitMs > maxDelayMs) throw error
+        const delayMs = error.retryAfterMs ?? schedule.delayAfter(attemptNumber)
+        if (attemptNumber === schedule.attempts || delayMs > maxDelayMs) throw error
         mayBeDone ||= error.code !== 'rate_limited'
-        await pause(waitMs, signal, error)
+        await pause(delayMs, signal, error)
       }
     }
   }

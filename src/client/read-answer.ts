@@ -25,9 +25,9 @@ export function readAnswer<Schema extends z.ZodType>(
   const body = parsed(answer.text)
   if (status >= 400 || isFailure(body)) {
     const code = codes[status] ?? (status >= 500 ? 'server' : 'rejected')
-    const words = typeof body?.['message'] === 'string' ? redacted(body['message'], secrets) : undefined
-    const message = `the service answered ${status}${words === undefined ? '' : `: ${words}`}`
-    throw failure(request, code, message, { status, serviceMessage: words, retryAfterMs: askedWaitMs(answer) })
+    const serviceMessage = typeof body?.['message'] === 'string' ? redacted(body['message'], secrets) : undefined
+    const message = `the service answered ${status}${serviceMessage === undefined ? '' : `: ${serviceMessage}`}`
+    throw failure(request, code, message, { status, serviceMessage, retryAfterMs: requestedDelayMs(answer) })
   }
   if (status < 200 || status >= 300) {
     const hint = 'redirects are not followed, to keep the credentials here (is the base URL http instead of https?)'
@@ -57,12 +57,12 @@ const isFailure = (body: Record<string, unknown> | undefined): boolean =>
   body?.['status'] === 'fail' || body?.['status'] === 'error'
 
 /** Reads the pause that an answer asks for, in ms, from Retry-After (seconds or a date) or from the service's own header. */
-function askedWaitMs({ status, headers }: Pick<Answer, 'status' | 'headers'>): number | undefined {
+function requestedDelayMs({ status, headers }: Pick<Answer, 'status' | 'headers'>): number | undefined {
   // The service sends its own header with every answer. It means something only with 429.
-  const asked = headers.get('retry-after') ?? (status === 429 ? headers.get('x-ratelimit-retry-after') : null)
-  if (asked === null) return undefined
-  if (/^\d+(\.\d+)?$/.test(asked)) return Number(asked) * 1_000
+  const value = headers.get('retry-after') ?? (status === 429 ? headers.get('x-ratelimit-retry-after') : null)
+  if (value === null) return undefined
+  if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000
   // A date begins with its weekday. Date.parse alone would also accept '-5' and 'soon 5'.
-  const ms = /^(mon|tue|wed|thu|fri|sat|sun)/i.test(asked) ? Date.parse(asked) - Date.now() : Number.NaN
+  const ms = /^(mon|tue|wed|thu|fri|sat|sun)/i.test(value) ? Date.parse(value) - Date.now() : Number.NaN
   return Number.isNaN(ms) ? undefined : Math.max(0, ms)
 }

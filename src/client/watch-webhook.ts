@@ -172,13 +172,13 @@ class WebhookWatch implements Watch {
   #report(found: ReadonlyMap<Kind, string>): void {
     const known = this.#known
     this.#known = found
-    for (const [kind, message] of found) if (known.get(kind) !== message) this.#tell({ kind, message, solved: false })
+    for (const [kind, message] of found) if (known.get(kind) !== message) this.#notify({ kind, message, solved: false })
     // The other problems of a deleted webhook are not solved.
     if (found.has('deleted')) return
-    for (const [kind, message] of known) if (!found.has(kind)) this.#tell({ kind, message, solved: true })
+    for (const [kind, message] of known) if (!found.has(kind)) this.#notify({ kind, message, solved: true })
   }
 
-  #tell(problem: WebhookProblem): void {
+  #notify(problem: WebhookProblem): void {
     const { receiver, webhook, onProblem } = this.#options
     const { logger } = receiver.setup
     const { kind, message, solved } = problem

@@ -30,12 +30,12 @@ export type Signer = (draft: Draft) => Promise<Draft>
  */
 export function signWithUrlToken(options: UrlTokenOptions): Signer {
   urlToken(options)
-  const { secret, in: place = 'query', parameter = 'token' } = options
+  const { secret, in: part = 'query', parameter = 'token' } = options
   const tokens = textsOf(secret)
   const token = encodeURIComponent(tokens[0] as string)
   return async (draft) => {
     const [, path = '', query = '', hash = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(draft.url) ?? []
-    if (place === 'path') return { ...draft, url: `${pathWithToken(path, token, tokens)}${query}${hash}` }
+    if (part === 'path') return { ...draft, url: `${pathWithToken(path, token, tokens)}${query}${hash}` }
     return { ...draft, url: `${path}?${queryWithToken(query.slice(1), token, parameter)}${hash}` }
   }
 }

@@ -28,16 +28,16 @@ export interface UrlTokenOptions {
  */
 export function urlToken(options: UrlTokenOptions): Verifier {
   checkOptions('urlToken', options, { secret: checkedApart, in: oneOf('query', 'path'), parameter: text })
-  const { secret, in: place = 'query', parameter = 'token' } = options ?? {}
-  if (place === 'path' && options.parameter !== undefined)
+  const { secret, in: part = 'query', parameter = 'token' } = options ?? {}
+  if (part === 'path' && options.parameter !== undefined)
     throw new WebhookError('invalid_option', "urlToken: parameter works only with in 'query'")
   const match = credentialMatcher({
     verifier: 'urlToken',
     what: 'the token in the URL',
     secrets: secret,
-    credentialOf: place === 'query' ? spacesArePluses : undefined,
+    credentialOf: part === 'query' ? spacesArePluses : undefined,
   })
-  const read = place === 'query' ? (url: string) => queryTokens(url, parameter) : pathTokens
+  const read = part === 'query' ? (url: string) => queryTokens(url, parameter) : pathTokens
   return {
     name: 'urlToken',
     needsBytes: false,
@@ -45,7 +45,7 @@ export function urlToken(options: UrlTokenOptions): Verifier {
       const tokens = read(delivery.url)
       if (tokens.length > 1) return notVerified(`the URL has several parameters named ${parameter}`)
       // Proxies add it, and people do.
-      if (place === 'path' && tokens[0] === '')
+      if (part === 'path' && tokens[0] === '')
         return notVerified('the token in the URL is missing: its path ends with a slash')
       return match(tokens[0], delivery)
     },

@@ -98,7 +98,7 @@ class Process {
     return job
   }
 
-  async settle(key: string, end: Omitted<Settled>): Promise<boolean> {
+  async settle(key: string, end: WithoutJob<Settled>): Promise<boolean> {
     const isOurs = await this.store.settle({ ...end, job: this.job(key) } as Settled)
     if (end.kind !== 'progress') this.held.delete(key)
     return isOurs
@@ -109,7 +109,7 @@ class Process {
   }
 }
 
-type Omitted<Each> = Each extends unknown ? Omit<Each, 'job'> : never
+type WithoutJob<Each> = Each extends unknown ? Omit<Each, 'job'> : never
 
 const retry = { kind: 'retry', delayMs: 0, completed: [], failed: undefined, counts: 1 } as const
 const letter = (key: string) =>
@@ -228,9 +228,9 @@ function acceptingChecks(check: Declare): void {
     await later.accept('new', 'media')
     const claimed: string[] = []
     while (claimed.length < 121) {
-      const some = await later.claimed(1)
-      claimed.push(...some)
-      await later.handle(...some)
+      const batch = await later.claimed(1)
+      claimed.push(...batch)
+      await later.handle(...batch)
     }
     expect(claimed).toEqual([...keys, 'new'])
   })
@@ -437,9 +437,9 @@ function crashChecks(check: Declare): void {
       expect(await process.settle('dead', { kind: 'dead', completed: [], letter: letter('dead') })).toBe(false)
       const keys: string[] = []
       while (keys.length < 3) {
-        const some = await later.claimed(1)
-        keys.push(...some)
-        await later.handle(...some)
+        const batch = await later.claimed(1)
+        keys.push(...batch)
+        await later.handle(...batch)
       }
       expect(keys.toSorted()).toEqual(['dead', 'handled', 'retried'])
     },

@@ -53,7 +53,7 @@ export function openInbox(
   const started: Call[] = []
   const waiting: ((call: Call) => void)[] = []
   const open = new Set<Call>()
-  let over = false
+  let isFinishing = false
 
   const handle: Handle = (accepted, attempt) =>
     new Promise((resolve) => {
@@ -65,11 +65,11 @@ export function openInbox(
           resolve(result)
         },
       }
-      if (over) return call.finish()
+      if (isFinishing) return call.finish()
       open.add(call)
-      const take = waiting.shift()
-      if (take === undefined) started.push(call)
-      else take(call)
+      const resolveNext = waiting.shift()
+      if (resolveNext === undefined) started.push(call)
+      else resolveNext(call)
     })
   const parse = (): never => {
     throw new WebhookError('malformed', 'the delivery still cannot be parsed')
@@ -94,22 +94,22 @@ export function openInbox(
       const call = started.shift()
       if (call !== undefined) return Promise.resolve(call)
       const next = new Promise<Call>((resolve, reject) => {
-        const take = (next: Call) => {
+        const resolveNext = (next: Call) => {
           clearTimeout(timer)
           resolve(next)
         }
         const timer = setTimeout(() => {
-          waiting.splice(waiting.indexOf(take), 1)
+          waiting.splice(waiting.indexOf(resolveNext), 1)
           reject(new Error(`no attempt started within ${maxWaitMs} ms`))
         }, maxWaitMs)
-        waiting.push(take)
+        waiting.push(resolveNext)
       })
       // A check can end before its next attempt.
       next.catch(() => {})
       return next
     },
     finishAll() {
-      over = true
+      isFinishing = true
       for (const call of open) call.finish()
     },
   }

@@ -137,8 +137,8 @@ export function checkLimits(checkInbox: Check): void {
     await pauses.resume()
     // The inbox may have given the event back meanwhile.
     await until(async () => parked?.resumed === 1)
-    const isAgain = parked?.call.attempt.aborted
-    const { event, attempt } = isAgain ? await calls.next() : (parked as Parked).call
+    const isNewAttempt = parked?.call.attempt.aborted
+    const { event, attempt } = isNewAttempt ? await calls.next() : (parked as Parked).call
     expect([event.key, attempt.number]).toEqual(['limited', 1])
   })
 }

@@ -51,7 +51,7 @@ export class Connection {
   /** Reads the next answer. Rejects when the connection ends without one. */
   async answer(method = 'POST'): Promise<Answer> {
     for (;;) {
-      const answer = this.#take(method)
+      const answer = this.#readAnswer(method)
       if (answer !== undefined) return answer
       if (this.#isClosed) throw new Error('the connection ended without an answer')
       await new Promise<void>((resolve) => {
@@ -60,7 +60,7 @@ export class Connection {
     }
   }
 
-  #take(method: string): Answer | undefined {
+  #readAnswer(method: string): Answer | undefined {
     const headEnd = this.#received.indexOf('\r\n\r\n')
     if (headEnd === -1) return undefined
     const [statusLine = '', ...lines] = this.#received.subarray(0, headEnd).toString('latin1').split('\r\n')
