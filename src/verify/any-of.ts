@@ -2,9 +2,9 @@ import { WebhookError } from '../errors.ts'
 import { notVerified, type Verification, type Verifier } from './verifier.ts'
 
 /**
- * Accepts deliveries that any of the verifiers accepts, for a migration from one scheme to another. It needs the body's
- * bytes when one of them does. If only one of the schemes offers an event id, also set `eventKey`. Otherwise two
- * deliveries of one event, one in each scheme, have different keys.
+ * Accepts deliveries that any of the verifiers accepts. Use it while you migrate from one scheme to another. Needs the
+ * body's bytes if any verifier does. If only one scheme has an event id, set `eventKey` too: otherwise one event sent
+ * under both schemes gets two keys.
  * @throws WebhookError `invalid_option` without a verifier.
  */
 export function anyOf(...verifiers: readonly Verifier[]): Verifier {
@@ -24,11 +24,11 @@ export function anyOf(...verifiers: readonly Verifier[]): Verifier {
           reasons.push(`${verifier.name}: ${verification.reason}`)
           if (verification.unavailable === true) outage ??= verification
         } catch (error) {
-          // A verifier that throws has not verified; the others are still asked. Its error may contain a secret.
+          // A verifier that throws rejects; ask the others. Its error may contain a secret.
           reasons.push(`${verifier.name}: it threw a ${kindOf(error)}`)
         }
       }
-      // A verifier that could not decide might have verified it.
+      // One that couldn't decide might have accepted it: ask for a retry.
       return { ...outage, ...notVerified(reasons.join('; ')) }
     },
   }
@@ -38,7 +38,7 @@ function kindOf(error: unknown): string {
   try {
     return error instanceof Error ? error.name : typeof error
   } catch {
-    // A getter that throws, or a revoked proxy.
+    // A throwing getter or a revoked proxy.
     return 'value'
   }
 }

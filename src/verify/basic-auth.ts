@@ -15,8 +15,8 @@ export interface BasicAuthOptions {
 }
 
 /**
- * Accepts deliveries with these Basic credentials (RFC 7617), which the service sends when the webhook's URL
- * contains them: `https://user:password@example.com/webhooks/media`.
+ * Accepts deliveries with these Basic credentials (RFC 7617). The service sends them when the webhook's URL contains
+ * them: `https://user:password@example.com/webhooks/media`.
  * @throws WebhookError `invalid_option` for an unusable password, or a username that is empty or contains a colon.
  */
 export function basicAuth(options: BasicAuthOptions): Verifier {

@@ -6,21 +6,21 @@ import { notVerified, type SignedDelivery, type Verification } from './verifier.
 /** Maximum length of a credential, in characters. */
 export const maxCredentialLength = 4096
 
-/** The credential that a delivery carries, and how to derive it from a secret. */
+/** How a verifier derives its credential from a secret. */
 interface CredentialOptions {
   /** The verifier's name. */
   readonly verifier: string
-  /** Names the credential in the reason. */
+  /** Names the credential in rejection reasons. */
   readonly what: string
   readonly secrets: Secrets | GetSecrets
-  /** Makes the credential of a secret. It throws `invalid_option` for a secret that cannot be one. */
+  /** Derives the credential from a secret. Throws `invalid_option` for a secret that can't be used. */
   readonly credentialOf?: ((secret: string) => string) | undefined
 }
 
-/** Decides whether a candidate is one of the credentials. `undefined` and the empty string count as missing. */
+/** Compares a candidate with the credentials. `undefined` and the empty string count as missing. */
 type MatchCredential = (candidate: string | undefined, delivery: SignedDelivery) => MaybePromise<Verification>
 
-/** Makes the function that compares a credential with those of the secrets. */
+/** Creates a {@link MatchCredential}. */
 export function credentialMatcher(options: CredentialOptions): MatchCredential {
   const { verifier, what, secrets, credentialOf = (secret) => secret } = options
   const compare = judgeWith(verifier, secrets, (all) =>
@@ -36,10 +36,7 @@ export function credentialMatcher(options: CredentialOptions): MatchCredential {
   }
 }
 
-/**
- * Makes the function that compares a candidate with the secrets. Its run time reveals nothing about them: it compares
- * digests of equal length, and compares every secret even after a match.
- */
+/** Timing-safe: compares digests of equal length, and every secret even after a match. */
 function comparison(what: string, secrets: readonly Secret[]): (candidate: string) => MaybePromise<Verification> {
   let digests: readonly MaybePromise<string>[] | undefined
   const judge = ([candidate = '', ...expected]: readonly string[]): Verification => {
@@ -49,7 +46,7 @@ function comparison(what: string, secrets: readonly Secret[]): (candidate: strin
   }
 
   return (candidate) => {
-    // They are made at the first delivery: Workers forbid digests at start-up.
+    // Lazy: Workers forbid digests at start-up.
     digests ??= secrets.map(({ text }) => sha256(text))
     const all: readonly MaybePromise<string>[] = [sha256(candidate), ...digests]
     return all.some(isPromise) ? Promise.all(all).then(judge) : judge(all as string[])

@@ -11,7 +11,7 @@ export interface HeaderTokenOptions {
   /** The header that carries the secret. */
   readonly header: string
   /**
-   * The text before the secret, such as `Bearer `. It is case-insensitive, as HTTP's schemes are.
+   * The text before the secret, such as `Bearer `. Case-insensitive, like HTTP auth schemes.
    * @defaultValue ''
    */
   readonly prefix?: string
@@ -34,7 +34,7 @@ export function headerToken(options: HeaderTokenOptions): Verifier {
     name: 'headerToken',
     needsBytes: false,
     verify(delivery) {
-      // A header sent twice arrives joined by a comma, so it matches no secret.
+      // A header sent twice arrives joined by a comma and matches no secret.
       const value = delivery.headers.get(header)
       if (value !== null && value.slice(0, prefix.length).toLowerCase() !== prefix.toLowerCase()) {
         return notVerified(`header ${header} does not begin with its prefix`)

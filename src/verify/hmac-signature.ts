@@ -21,7 +21,7 @@ import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `hmacSignature`. */
 export interface HmacSignatureOptions {
-  /** The key. Its bytes are those of the string in UTF-8. */
+  /** The key, used as its UTF-8 bytes. */
   readonly secret: Secrets | GetSecrets
   /** The header that carries the signature. */
   readonly header: string
@@ -35,14 +35,14 @@ export interface HmacSignatureOptions {
    */
   readonly prefix?: string
   /**
-   * The text between signatures, for a sender that sends several in one header while it changes its secret.
+   * The text between signatures, for senders that put several in one header while they rotate their secret.
    * @defaultValue none: the header contains one signature
    */
   readonly separator?: string
-  /** The header with the time of signing, in Unix seconds. It may differ from now by `toleranceSeconds` (300). */
+  /** The header with the signing time in Unix seconds, at most `toleranceSeconds` (300) from now. */
   readonly timestamp?: { readonly header: string; readonly toleranceSeconds?: number }
   /**
-   * The signed content. A timestamp outside the signature proves nothing, so sign it if the sender lets you choose.
+   * The signed content. A timestamp outside the signature proves nothing: sign it if the sender gives you the choice.
    * @defaultValue 'timestamp.body' with a timestamp, otherwise 'body'
    */
   readonly signedContent?: 'body' | 'timestamp.body'
@@ -116,8 +116,7 @@ function resolve(options: HmacSignatureOptions) {
   return { header, algorithm, encoding, prefix, separator, timestamp, toleranceSeconds, signedContent, now }
 }
 
-// Strict: one malformed entry makes the header malformed. A header sent twice is also malformed, since it arrives
-// joined by a comma and a space.
+// Strict: one malformed entry rejects the header. So does a header sent twice, which arrives joined by ', '.
 function readSignatures(
   value: string,
   { encoding, prefix, separator }: ReturnType<typeof resolve>,

@@ -3,31 +3,31 @@ import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { notVerified, type SignedDelivery, type Verification, verified } from './verifier.ts'
 
 /**
- * One secret, or several while a rotation is under way: any of them is accepted. In an object, each has the name of its
- * owner, such as a tenant. The deliveries that it verifies have this name as their principal.
+ * One secret, or several during a rotation: any of them is accepted. An object maps owners, such as tenants, to their
+ * secrets; a delivery's principal is the owner whose secret verified it.
  */
 export type Secrets = string | readonly string[] | { readonly [principal: string]: string | readonly string[] }
 
 /**
- * Returns the secrets of one delivery, or `undefined` if there are none. It is asked for each delivery that carries a
- * credential. If it throws or rejects, the delivery is answered 503.
- * @param delivery its URL and headers, which are not verified yet
+ * Returns the secrets for one delivery, or `undefined` for none. Called for each delivery that carries a credential. If
+ * it throws or rejects, the delivery is answered 503.
+ * @param delivery its URL and headers, not verified yet
  */
 export type GetSecrets = (delivery: Pick<SignedDelivery, 'url' | 'headers'>) => MaybePromise<Secrets | null | undefined>
 
-/** A secret that can be used. */
+/** A checked secret. */
 export interface Secret {
   readonly text: string
-  /** The result of a delivery that it verifies. */
+  /** The result for a delivery verified with it. */
   readonly verification: Extract<Verification, { verified: true }>
 }
 
-/** Decides whether what a delivery carries, such as a token, was made with one of the secrets. */
+/** Decides whether a claim, such as a token, was made with one of the secrets. */
 type Judge<Claim> = (claim: Claim) => MaybePromise<Verification>
 
 /**
- * Makes the function that judges what a delivery carries. Secrets that are known now are checked and prepared once.
- * @param prepare makes the judge of some secrets; it throws `invalid_option` for those of a wrong form
+ * Creates the judge of a delivery's claim. Static secrets are checked and prepared once.
+ * @param prepare creates the judge for some secrets; throws `invalid_option` if they are malformed
  * @throws WebhookError `invalid_option`
  */
 export function judgeWith<Claim>(
@@ -72,7 +72,7 @@ export function judgeWith<Claim>(
  * @throws WebhookError `invalid_option`, naming the usual cause and never the secret
  */
 export function readSecrets(verifier: string, secrets: Secrets): readonly Secret[] {
-  // Not any object: the characters of a boxed string would be its secrets.
+  // Plain objects only: a boxed string would turn each character into a secret.
   if (Object.prototype.toString.call(secrets) !== '[object Object]') return readList(verifier, secrets)
   const named = Object.entries(secrets).flatMap(([principal, each]) => readList(verifier, each, principal))
   if (named.length === 0) return readList(verifier, undefined)

@@ -4,22 +4,22 @@ import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { Secret } from './secrets.ts'
 import { notVerified, type Verification } from './verifier.ts'
 
-/** Maximum number of signatures that one delivery may carry: enough for a rotation, too few to make it expensive. */
+/** Signatures per delivery: enough for a rotation, too few to be expensive. */
 export const maxSignatures = 16
 
-/** The signatures of a delivery, and what they have to sign. */
+/** The signatures of a delivery and what they sign. */
 interface Signed {
   readonly signatures: readonly string[]
-  /** The text that comes before the body in the signed content. */
+  /** Precedes the body in the signed content. */
   readonly prefix: string
   readonly body: Uint8Array
-  /** An event id that the signatures cover. */
+  /** An event id covered by the signatures. */
   readonly eventId?: string
 }
 
 /**
- * Prepares secrets, and returns the function that verifies a delivery when any of its signatures was made with any of them.
- * @param keyOf makes the key of a secret
+ * Creates the judge for some secrets: any signature may match any of them.
+ * @param keyOf creates the key for a secret
  */
 export const signatureJudge =
   (encoding: SignatureEncoding, keyOf: (secret: string) => HmacKey) => (secrets: readonly Secret[]) => {
@@ -42,13 +42,13 @@ function judge({ signatures, eventId }: Signed, expected: readonly string[], sec
 }
 
 /**
- * Returns the reason to reject a Unix timestamp in seconds, or `undefined` if it is valid. The tolerance goes both
- * ways: a clock can be ahead as well as behind, and a signature from the future is not fresher.
+ * Returns why a Unix timestamp (seconds) is rejected, or `undefined` if it is valid. The tolerance applies both ways:
+ * clocks run ahead as well as behind, and a signature from the future is no fresher.
  */
 export function timestampFault(text: string, toleranceSeconds: number, now: () => number): string | undefined {
   if (!/^[0-9]{1,12}$/.test(text)) return 'the timestamp is malformed'
   const age = now() / 1000 - Number(text)
-  // The condition is negated, so that a tolerance or a clock that is not a number fails.
+  // Negated, so NaN in the tolerance or the clock fails.
   if (!(age <= toleranceSeconds)) return 'the timestamp is too old'
   if (!(age >= -toleranceSeconds)) return 'the timestamp is in the future'
   return undefined

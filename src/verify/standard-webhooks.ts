@@ -9,10 +9,10 @@ import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `standardWebhooks`. */
 export interface StandardWebhooksOptions {
-  /** `whsec_` followed by the key in base64; the prefix may be left out. */
+  /** `whsec_` followed by the key in base64. The prefix is optional. */
   readonly secret: Secrets | GetSecrets
   /**
-   * Maximum difference between the time of signing and now, in seconds.
+   * Maximum difference between the signing time and now, in seconds.
    * @defaultValue 300, as the specification recommends
    */
   readonly toleranceSeconds?: number
@@ -27,8 +27,7 @@ const secretPrefix = 'whsec_'
 const version = 'v1,'
 
 /**
- * Accepts deliveries with a symmetric (`v1`) signature of the Standard Webhooks specification. Their `webhook-id`
- * becomes the event key.
+ * Accepts deliveries with a symmetric (`v1`) Standard Webhooks signature. Their `webhook-id` becomes the event key.
  * @throws WebhookError `invalid_option` for a secret that is unusable or not base64.
  */
 export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
@@ -64,8 +63,8 @@ function keyOf(secret: string): HmacKey {
   throw new WebhookError('invalid_option', `standardWebhooks: a secret is base64 after its prefix ${secretPrefix}`)
 }
 
-// A list separated by spaces. Entries of other versions than v1 are skipped. A malformed entry makes the header
-// malformed, and a header sent twice contains one.
+// Space-separated. Entries of other versions are skipped; one malformed entry rejects the header, as does sending it
+// twice.
 function readSignatures(value: string): readonly string[] | undefined {
   if (value.length > maxCredentialLength) return undefined
   const entries = value.split(' ')

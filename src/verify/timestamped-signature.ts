@@ -17,9 +17,9 @@ import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `timestampedSignature`. */
 export interface TimestampedSignatureOptions {
-  /** The key. Its bytes are those of the string in UTF-8. */
+  /** The key, used as its UTF-8 bytes. */
   readonly secret: Secrets | GetSecrets
-  /** The header that carries the time and the signatures, such as `mux-signature`. */
+  /** The header with the time and the signatures, such as `mux-signature`. */
   readonly header: string
   /**
    * The name of the time in the header.
@@ -32,7 +32,7 @@ export interface TimestampedSignatureOptions {
    */
   readonly signature?: string
   /**
-   * Maximum difference between the time of signing and now, in seconds.
+   * Maximum difference between the signing time and now, in seconds.
    * @defaultValue 300
    */
   readonly toleranceSeconds?: number
@@ -52,9 +52,9 @@ const entryName: Rule = [
 
 /**
  * Accepts deliveries with one header that holds the time and the signatures, such as `t=1700000000,v1=5257a8…`. Each
- * signature is the HMAC-SHA256 of `<time>.<body>` in hex. Mux and Stripe sign like this, and Cloudflare Stream with
- * `time: 'time', signature: 'sig1'`.
- * @throws WebhookError `invalid_option` for an unusable secret, or if the time and the signature have the same name.
+ * signature is the HMAC-SHA256 of `<time>.<body>` in hex. Works for Mux, Stripe, and (with `time: 'time', signature:
+ * 'sig1'`) Cloudflare Stream.
+ * @throws WebhookError `invalid_option` for an unusable secret, or if `time` equals `signature`.
  */
 export function timestampedSignature(options: TimestampedSignatureOptions): Verifier {
   checkOptions(owner, options, {
@@ -92,8 +92,8 @@ export function timestampedSignature(options: TimestampedSignatureOptions): Veri
   }
 }
 
-// One malformed entry makes the header malformed. A header sent twice contains one, since it arrives joined by a comma
-// and a space. Entries of other names are skipped.
+// Entries with other names are skipped. One malformed entry rejects the header, as does sending it twice: it then
+// arrives joined by ', '.
 function readEntries(value: string): readonly string[] {
   const entries = value.length > maxCredentialLength ? [] : value.split(',')
   return entries.every((entry) => /^[^=\s]+=\S+$/.test(entry)) ? entries : []

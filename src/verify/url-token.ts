@@ -9,8 +9,7 @@ export interface UrlTokenOptions {
   /** The token, before it is percent-encoded for a URL. */
   readonly secret: Secrets | GetSecrets
   /**
-   * The part of the URL that contains the secret: the query, or the last segment of the path, in which a slash has to
-   * be percent-encoded.
+   * Where the URL contains the token: in the query, or as the last path segment, where a slash must be percent-encoded.
    * @defaultValue 'query'
    */
   readonly in?: 'query' | 'path'
@@ -22,7 +21,7 @@ export interface UrlTokenOptions {
 }
 
 /**
- * Accepts deliveries whose URL contains a secret, for a sender that signs nothing: register
+ * Accepts deliveries with a secret in the URL, for senders that sign nothing. Register
  * `https://example.com/webhooks/media?token=…` as the webhook's URL.
  * @throws WebhookError `invalid_option` for an unusable secret.
  */
@@ -44,7 +43,7 @@ export function urlToken(options: UrlTokenOptions): Verifier {
     verify(delivery) {
       const tokens = read(delivery.url)
       if (tokens.length > 1) return notVerified(`the URL has several parameters named ${parameter}`)
-      // Proxies add it, and people do.
+      // Proxies and people append slashes.
       if (part === 'path' && tokens[0] === '')
         return notVerified('the token in the URL is missing: its path ends with a slash')
       return match(tokens[0], delivery)
@@ -52,8 +51,7 @@ export function urlToken(options: UrlTokenOptions): Verifier {
   }
 }
 
-// A plus in a query is a plus or a space, depending on who wrote the URL: people paste secrets in base64 as they are.
-// In a token, both count as the same character.
+// People paste base64 secrets unencoded, so a plus in the query may arrive as a space. Treat both as a plus.
 const spacesArePluses = (text: string): string => text.replaceAll(' ', '+')
 
 function queryTokens(url: string, parameter: string): string[] {
