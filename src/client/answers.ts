@@ -1,12 +1,12 @@
 import * as z from 'zod'
 import { renamed, toCamelCase } from './naming.ts'
 
-// A tolerant reader: a field that is absent, null or of an unexpected type becomes undefined, and unknown fields are kept.
-// An answer is bad only if it lacks a field that the caller cannot do without, such as the secret of a new key.
+// A tolerant reader: a field that is absent, null or of the wrong type becomes undefined; unknown fields are kept. An
+// answer is bad only without a field the caller can't do without, such as the secret of a new key.
 
-/** The answer of a call that returns no data. */
+/** The answer to a call that returns no data. */
 export interface Done {
-  /** The service's word for the result, `success` if the service leaves it out. */
+  /** The service's word for the result. `success` if it sends none. */
   readonly status: string
   /** The service's own words. */
   readonly message?: string | undefined
@@ -22,17 +22,17 @@ export const text = optional(z.string())
 
 export const flag = optional(z.boolean())
 
-/** A text without which the answer is bad. */
+/** A field that must be there, or the answer is bad. */
 export const requiredText = z.string().min(1)
 
-/** A whole number. The running service was observed to send some of them as text. */
+/** A whole number. Observed: the service sends some as text. */
 export const wholeNumber = optional(z.union([z.int(), z.string().regex(/^\d+$/).transform(Number)]))
 
-/** An object whose field names are snake_case on the wire and camelCase in the result. */
+/** An object: snake_case fields on the wire, camelCase in the result. */
 export const record = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((value) => renamed(value, toCamelCase), z.looseObject(shape))
 
-/** A list. `null` is an empty list: encoders in Go write it so. */
+/** A list. Go encodes an empty one as `null`. */
 export const list = <Item extends z.ZodType>(item: Item) =>
   z
     .array(item)
@@ -47,5 +47,5 @@ export const answerWith = <Shape extends z.ZodRawShape>(shape: Shape) => record(
 /** An answer without data: `{ status, message }`, or no body at all. */
 export const done = record({ status, message: text })
 
-/** An answer without data that must state its status. */
+/** An answer without data whose status is required. */
 export const confirmed = record({ status: z.string(), message: text })

@@ -1,15 +1,15 @@
 import { recogniseAnyCopy } from '../errors.ts'
 
 /**
- * Every code of an {@link ApiError}. The set is closed: branch on the code, and never on the message.
+ * The codes of an {@link ApiError}. Branch on the code, never on the message.
  *
  * - `invalid_params`: a parameter is invalid. Nothing was sent.
- * - `unauthorized` (401), `forbidden` (403), `not_found` (404), `rate_limited` (429), `server` (5xx): the service's answer.
- * - `rejected`: any other answer by which the service rejects the call, such as 400 or 409.
- * - `timeout`, `connection`: no answer arrived. The service may or may not have carried out the call.
+ * - `unauthorized` (401), `forbidden` (403), `not_found` (404), `rate_limited` (429), `server` (5xx): the service's
+ *   answer.
+ * - `rejected`: the service rejected the call with another status, such as 400 or 409.
+ * - `timeout`, `connection`: no answer arrived. The service may have carried out the call.
  * - `aborted`: the caller aborted the signal.
- * - `bad_answer`: the answer does not look like the service's API, is larger than 4 MiB, or is a redirect. Redirects are not
- *   followed.
+ * - `bad_answer`: the answer doesn't look like the service's API, exceeds 4 MiB, or is a redirect (never followed).
  */
 export const apiErrorCodes = [
   'invalid_params',
@@ -28,24 +28,24 @@ export const apiErrorCodes = [
 /** One of {@link apiErrorCodes}. */
 export type ApiErrorCode = (typeof apiErrorCodes)[number]
 
-/** The details of a failed call in an {@link ApiError}. */
+/** Describes a failed call. */
 export interface ApiErrorDetails {
   /** The HTTP method of the call. */
   readonly method: string
   /** The path below the base URL, without the query. */
   readonly path: string
-  /** The HTTP status of the answer. `undefined` if no answer arrived. */
+  /** The HTTP status, or `undefined` if no answer arrived. */
   readonly status?: number | undefined
-  /** The service's own words, without credentials and URLs, cut to 500 characters. */
+  /** The service's message, without credentials and URLs, cut to 500 characters. */
   readonly serviceMessage?: string | undefined
-  /** The pause that the service asked for, in ms. */
+  /** How long the service asked to wait, in ms. */
   readonly retryAfterMs?: number | undefined
 }
 
-/** A failed call of the service's API. It never contains a secret, the value of a parameter, or the query of a URL. */
+/** A failed API call. Never contains a secret, a parameter value or the query of a URL. */
 export class ApiError extends Error implements ApiErrorDetails {
   override readonly name = 'ApiError'
-  /** The kind of failure, for code to branch on. */
+  /** The kind of failure. */
   readonly code: ApiErrorCode
   readonly method: string
   readonly path: string
@@ -67,11 +67,11 @@ export class ApiError extends Error implements ApiErrorDetails {
 recogniseAnyCopy(ApiError, 'ApiError')
 
 /**
- * Removes secrets and URLs from a text of another program, and cuts it to 500 characters. The path, the query and the
- * `user:password@` of a URL can all be secrets.
+ * Removes secrets and URLs from foreign text and cuts it to 500 characters. Path, query and `user:password@` of a URL
+ * can all be secrets.
  */
 export function redacted(text: string, secrets: readonly string[]): string {
-  // The longest comes first, because one can contain another.
+  // Longest first: one can contain another.
   const forms = secrets.flatMap((secret) => [secret, encodeURIComponent(secret)]).sort((a, b) => b.length - a.length)
   const withoutSecrets = forms.reduce((result, form) => result.replaceAll(form, '[secret]'), text)
   return withoutSecrets.replace(/\bhttps?:\/\/[^\s"'<>]+/gi, '[url]').slice(0, 500)

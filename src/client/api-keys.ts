@@ -11,19 +11,19 @@ import type { Call, CallOptions } from './call.ts'
 import { everyItem } from './pages.ts'
 import { name, oneOf, paging, params, wholeNumber } from './params.ts'
 
-/** The API keys of the workspace. Each method rejects with an {@link ApiError}. */
+/** The workspace's API keys. Every method rejects with an {@link ApiError}. */
 export interface ApiKeys {
-  /** Creates an API key. Its `secret` is in this answer and in no other. */
+  /** Creates an API key. No later answer contains its `secret`. */
   create(
     params: CreateApiKeyParams,
     options?: CallOptions,
   ): Promise<{ status: string; data: { apiKey: CreatedApiKey } }>
-  /** Returns one page of the keys. */
+  /** Returns one page of keys. */
   list(
     params?: ListApiKeysParams,
     options?: CallOptions,
   ): Promise<{ status: string; data: { apiKeys: ApiKey[]; total?: number | undefined } }>
-  /** Iterates over all keys, by default the oldest first. It fetches a page of 100 at a time, and yields each key once. */
+  /** Iterates over all keys, oldest first by default, in pages of 100. Yields each key once. */
   listAll(params?: ListAllApiKeysParams, options?: CallOptions): AsyncGenerator<ApiKey, void, undefined>
   /** Renames an API key. */
   update(id: string, params: UpdateApiKeyParams, options?: CallOptions): Promise<answers.Done>
@@ -53,7 +53,7 @@ const endpoints = {
     name: 'apiKey.create',
     method: 'POST',
     path: '/api/api_keys',
-    // The ttl is a number, as documented, although the running service was observed to write it as text.
+    // Sent as a number, as documented, although the service was observed to answer with text.
     params: params({
       apiKeyName: name,
       ttl: wholeNumber(1, 2_147_483_647).optional(),

@@ -2,14 +2,14 @@ import { ApiError, redacted } from './api-error.ts'
 import type { ClientConfig } from './options.ts'
 import { type ApiRequest, failure } from './request.ts'
 
-/** A complete answer of the service. */
+/** A complete answer from the service. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
 }
 
-/** Maximum size of an answer, in bytes. A page of 100 webhooks has a tenth of it. */
+/** Maximum answer size (bytes), ten times a page of 100 webhooks. */
 const maxAnswer = 4 * 1_024 * 1_024
 
 /**
@@ -18,7 +18,7 @@ const maxAnswer = 4 * 1_024 * 1_024
  */
 export async function attempt(request: ApiRequest, config: ClientConfig, signal?: AbortSignal): Promise<Answer> {
   const { timeoutMs } = config
-  // Not AbortSignal.any and AbortSignal.timeout: they stay in memory as long as the caller's signal does.
+  // Not AbortSignal.any or AbortSignal.timeout: both leak for as long as the caller's signal lives.
   const controller = new AbortController()
   let stop = () => {}
   const stopped = new Promise<never>((_, reject) => {
@@ -31,7 +31,7 @@ export async function attempt(request: ApiRequest, config: ClientConfig, signal?
   signal?.addEventListener('abort', stop)
   try {
     signal?.throwIfAborted()
-    // A race, because a user's fetch can ignore its signal.
+    // Race, because a custom fetch may ignore its signal.
     return await Promise.race([exchange(request, config, controller.signal), stopped])
   } catch (error) {
     if (signal?.aborted) throw failure(request, 'aborted', 'aborted', { cause: signal.reason })
@@ -49,7 +49,7 @@ async function exchange(request: ApiRequest, config: ClientConfig, signal: Abort
     method: request.endpoint.method,
     headers: headersOf(request, config),
     body: request.body ?? null,
-    // A redirect would send the credentials to another server.
+    // Following a redirect would send the credentials to another server.
     redirect: 'manual',
     signal,
   })
@@ -60,9 +60,9 @@ async function exchange(request: ApiRequest, config: ClientConfig, signal: Abort
   throw failure(request, 'bad_answer', `the service answered ${status} with ${limit}`, { status })
 }
 
-/** Reads the body of an answer as a stream. Returns `undefined` if it is too large, and reads no further. */
+/** Streams the body. Stops and returns `undefined` past the maximum size. */
 async function readText(response: Response, signal: AbortSignal): Promise<string | undefined> {
-  // A user's fetch can return an answer without a stream.
+  // A custom fetch may return a response without a stream.
   if (typeof response.body?.getReader !== 'function') {
     const text = await response.text()
     return text.length > maxAnswer ? undefined : text
@@ -88,7 +88,7 @@ const headersOf = ({ body }: ApiRequest, { headers }: ClientConfig): Record<stri
   ...(body !== undefined && { 'content-type': 'application/json' }),
 })
 
-/** Leaves out the cause: the error of a user's fetch can contain the request with its credentials. */
+/** Drops the cause: the error of a custom fetch may contain the request with its credentials. */
 function connectionFailure(request: ApiRequest, { secrets }: ClientConfig, error: unknown): ApiError {
   const { code, message } = Object((error as Partial<Error> | undefined)?.cause ?? error)
   const reason = redacted(String(code ?? message ?? error), secrets)

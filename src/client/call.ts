@@ -8,26 +8,26 @@ import { type CallInput, type Endpoint, makeRequest } from './request.ts'
 
 /** The last argument of every method of the client. */
 export interface CallOptions {
-  /** Ends the call, its retries and the pauses between them. The call then rejects with `aborted`. */
+  /** Aborts the call with its retries and delays. It then rejects with `aborted`. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Calls an endpoint, and retries while that is safe. */
+/** Calls an endpoint, with retries where they are safe. */
 export type Call = <Schema extends z.ZodType>(
   endpoint: Endpoint<Schema>,
   input: CallInput & CallOptions,
 ) => Promise<z.output<Schema>>
 
-/** The call fails immediately if the service asks for a longer pause. */
+/** Longest delay the client waits out (ms). Past it the call fails at once. */
 const maxDelayMs = 60_000
 
-/** @param pause replaced by tests that do not want to wait, and by commands that say so when they wait */
+/** @param pause waits before a retry; replaced in tests, and by commands that print why they wait */
 export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call {
   const schedule = retrySchedule({ attempts: config.retries + 1, baseMs: 500, maxMs: maxDelayMs })
 
   return async (endpoint, { signal, ...input }) => {
     const request = makeRequest(endpoint, input)
-    // A failed attempt can have had its effect anyway.
+    // A failed attempt may still have taken effect.
     let mayBeDone = false
     for (let attemptNumber = 1; ; attemptNumber++) {
       try {
@@ -54,8 +54,8 @@ function isSafeToRepeat({ method, once }: Endpoint<z.ZodType>, { code, status = 
 }
 
 /**
- * Waits before a call is repeated. It resolves early, without an error, when the signal is aborted.
- * @param error the failure of the last attempt
+ * Waits before a retry. Resolves early, without an error, when the signal aborts.
+ * @param error why the last attempt failed
  */
 type Pause = (ms: number, signal: AbortSignal | undefined, error: ApiError) => Promise<void>
 

@@ -12,17 +12,17 @@ export interface Client {
 }
 
 /**
- * Creates a client of the service's management API. It sends nothing until a method is called.
+ * Creates a client of the service's management API. Sends nothing until you call a method.
  *
  * ```ts
  * const client = createClient({ publicKey, secretKey }, { baseUrl: 'https://api.example.com' })
  * const { data } = await client.webhook.create({ url, name: 'production', encodingFinished: true })
  * for await (const webhook of client.webhook.listAll()) console.log(webhook.id, webhook.name)
  * ```
- * @throws WebhookError `invalid_option` for invalid credentials or options
+ * @throws WebhookError `invalid_option`
  */
 export const createClient = (credentials: ClientCredentials, options: ClientOptions): Client =>
   clientOver(createCall(readConfig(credentials, options)))
 
-/** Builds a client on a way to call the API. */
+/** Creates a client that calls the API through `call`. */
 export const clientOver = (call: Call): Client => ({ apiKey: apiKeys(call), webhook: webhooks(call) })

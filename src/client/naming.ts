@@ -1,10 +1,10 @@
-/** Turns the client's `fileReceived` into the wire's `file_received`. */
+/** Converts `fileReceived` (client) to `file_received` (wire). */
 export const toSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** Turns the wire's `file_received` into the client's `fileReceived`. */
+/** Converts `file_received` (wire) to `fileReceived` (client). */
 export const toCamelCase = (name: string): string => name.replace(/_([a-z\d])/g, (_, letter) => letter.toUpperCase())
 
-/** Renames the fields of an object, one level deep. Any other value is returned unchanged. */
+/** Renames the fields of an object, one level deep. Returns any other value unchanged. */
 export function renamed(value: unknown, rename: (name: string) => string): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   return Object.fromEntries(Object.entries(value).map(([name, field]) => [rename(name), field]))

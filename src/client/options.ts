@@ -2,43 +2,42 @@ import * as z from 'zod'
 import { maxWaitMs } from '../internal/timers.ts'
 import { params, parseUrl, readOptions, wholeNumber } from './params.ts'
 
-/** A key pair or a bearer token. The key pair is used if both are given, as in the emulator's `credentials`. */
+/** A key pair or a bearer token. The key pair wins if both are given, as in the emulator's `credentials`. */
 export type ClientCredentials =
   | { readonly publicKey: string; readonly secretKey: string; readonly accessToken?: string }
   | { readonly accessToken: string; readonly publicKey?: undefined; readonly secretKey?: undefined }
 
 /** The options of {@link createClient}. */
 export interface ClientOptions {
-  /** The address of the service, http or https, without `/api`. */
+  /** The service's http or https address, without `/api`. */
   readonly baseUrl: string
   /**
-   * The time limit of one attempt, from connecting to the end of the answer, in ms.
+   * Time limit per attempt, from connecting to the end of the answer, in ms.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number
   /**
-   * The number of retries of a call, 0 to 10. A call is retried only when that is safe. After 429, it always is. After
-   * no answer, 502, 503 or 504, it is unless the call creates something. `webhook.check` is never retried. The pause is
-   * the one that the service asks for, or at most 0.5 s, 1 s, 2 s … If the service asks for more than 60 s, the call
-   * fails immediately.
+   * Retries per call, 0 to 10, made only where they are safe: always after 429; after 502, 503, 504 or no answer unless
+   * the call creates something; never for `webhook.check`. Waits as long as the service asks, or else up to 0.5 s, 1 s,
+   * 2 s … If the service asks for more than 60 s, the call fails at once.
    * @defaultValue 2
    */
   readonly retries?: number
   /**
-   * The function that sends requests.
+   * Sends the requests.
    * @defaultValue the `fetch` of the runtime
    */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
 }
 
-/** The checked options and credentials of a client. */
+/** A client's checked options and credentials. */
 export interface ClientConfig extends Required<ClientOptions> {
   readonly headers: Readonly<Record<string, string>>
-  /** Texts that must not appear in an error. */
+  /** Must not appear in an error. */
   readonly secrets: readonly string[]
 }
 
-// Only characters that a header can carry: for any other, fetch throws an error that quotes the credential.
+// Header-safe characters only: for any other, fetch throws an error that quotes the credential.
 const credential = z
   .string({ error: 'has to be a string (is an environment variable unset?)' })
   .regex(/^[\x21-\x7e]+$/, {
@@ -69,22 +68,22 @@ const options = params({
   retries: wholeNumber(0, 10).default(2),
   fetch: z
     .custom<ClientConfig['fetch']>((value) => typeof value === 'function', { error: 'has to be a function' })
-    // The global function is looked up at each call, because tests and instrumentation replace it. Some runtimes throw
-    // if it is called as a method of another object.
+    // Looked up per call, because tests and instrumentation replace the global. Called unbound, because some runtimes
+    // throw otherwise.
     .default(() => (url: string, init: RequestInit) => globalThis.fetch(url, init)),
 })
 
 /**
- * Checks the credentials and options of a client.
+ * Checks a client's credentials and options.
  * @throws WebhookError `invalid_option`
  */
 export function readConfig(credentials: ClientCredentials, given: ClientOptions): ClientConfig {
-  // Callers without types can leave the options out: the error then asks for `baseUrl`.
+  // Untyped callers may omit the options: the error then asks for `baseUrl`.
   return { ...readOptions('createClient', options, given ?? {}), ...readCredentials(credentials) }
 }
 
 function readCredentials(credentials: ClientCredentials): Pick<ClientConfig, 'headers' | 'secrets'> {
-  // Callers without types can pass nothing.
+  // Untyped callers may pass nothing.
   const { publicKey, secretKey, ...rest } = credentials ?? {}
   if (rest.accessToken !== undefined && publicKey === undefined && secretKey === undefined) {
     const { accessToken } = readOptions('createClient', bearer, rest)

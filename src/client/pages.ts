@@ -1,19 +1,19 @@
-/** Maximum size of a page of webhooks. That of API keys is not documented, and was observed to be the same. */
+/** Maximum page size for webhooks. Observed, not documented: the same for API keys. */
 const pageSize = 100
 
-/** One page of a list. */
+/** A page of a list. */
 interface Page<Item> {
   readonly items: readonly Item[]
-  /** The length of the whole list, as the service counts it. */
+  /** The list's length according to the service. */
   readonly total: number | undefined
 }
 
 /**
- * Yields every item of a list once, page by page.
+ * Yields each item of a list once, page by page.
  *
- * Each page begins with the last item of the previous page. If it does not, the list has shifted, for example because
- * the caller deletes items while iterating. The list is then read again from the start, and items seen before are
- * skipped. The iteration ends when a pass yields nothing new, for any totals and pages that the service returns.
+ * Pages overlap by one item: each starts with the last item of the page before. If it doesn't, the list has shifted,
+ * for example because the caller deletes while iterating. Then restart at the top and skip items already seen. Ends
+ * when a pass yields nothing new, whatever totals and pages the service returns.
  */
 export async function* everyItem<Item extends { readonly id: string }>(
   read: (range: { offset: number; limit: number }) => Promise<Page<Item>>,
@@ -36,12 +36,12 @@ export async function* everyItem<Item extends { readonly id: string }>(
       continue
     }
     const end = offset + items.length
-    // A short page is the last one only if the total says so: the service may use smaller pages than asked for. A total
-    // that is less than what was read is wrong, and says nothing.
+    // A short page may just be the service's smaller page size: it is the last only if the total agrees. A total below
+    // what was read is wrong: ignore it.
     const isLast = items.length < pageSize && end === total
     const isEmpty = items.length <= (last === undefined ? 0 : 1)
     if (isLast || isEmpty || end > seen.size) return
-    // A page of one item cannot repeat the previous item: it would hold nothing else.
+    // A page of one item can't overlap: there would be no room for a new item.
     const repeats = items.length > 1
     offset = repeats ? end - 1 : end
     last = repeats ? items.at(-1) : undefined

@@ -1,7 +1,7 @@
 import * as z from 'zod'
 import { WebhookError } from '../errors.ts'
 
-/** A schema of the parameters of a method. It rejects unknown fields, because a typo would otherwise have no effect. */
+/** A method's parameters. Strict, because a misspelt field would silently do nothing. */
 export const params = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.strictObject(shape, { error: ({ code }) => (code === 'invalid_type' ? 'have to be an object' : undefined) })
 
@@ -23,24 +23,24 @@ export const oneOf = <const Words extends readonly string[]>(...words: Words) =>
 const nameFault = { error: 'has to be text that is not blank' }
 
 /**
- * A name of any length, without the white space around it. The running service was observed to remove it, and a search for
- * the name would otherwise find nothing.
+ * A name of any length, trimmed. Observed: the service trims names, so a search for the untrimmed name would find
+ * nothing.
  */
 export const name = z.string(nameFault).trim().min(1, nameFault)
 
 const urlFault = { error: 'has to be an http or https URL' }
 
-// URL.canParse accepts `https:example.com` and line breaks. The text is sent as it is, and the service accepts neither.
+// URL.canParse accepts `https:example.com` and line breaks. The service, which gets the text unchanged, does not.
 export const httpUrl = z
   .string(urlFault)
   .refine((value) => /^https?:\/\/[^\s\p{Cc}]+$/iu.test(value) && URL.canParse(value), urlFault)
 
-// Excludes `.` and `..`, which change the path, and lone surrogates, which cannot be encoded.
+// Rejects `.` and `..`, which change the path, and lone surrogates, which can't be encoded.
 export const id = z
   .string({ error: 'has to be a string' })
   .regex(/^(?!\.{1,2}$)\P{Surrogate}+$/u, { error: 'is empty, or not an id' })
 
-/** The parameters that all lists share: a search, a page and an order. */
+/** The parameters of every list. */
 export const paging = {
   search: text.optional(),
   offset: wholeNumber(0).optional(),
@@ -48,7 +48,7 @@ export const paging = {
   orderBy: oneOf('asc', 'desc').optional(),
 }
 
-/** Describes the first fault, such as `ttl has to be …`: the name of the field and the fix, never the value. */
+/** Describes the first fault, such as `ttl must be …`. Names the field and the fix, never the value. */
 export function faultIn({ issues }: z.ZodError, schema: z.ZodObject, noun: 'parameter' | 'option'): string {
   const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0]
   if (issue?.code === 'unrecognized_keys') {
@@ -58,7 +58,7 @@ export function faultIn({ issues }: z.ZodError, schema: z.ZodObject, noun: 'para
 }
 
 /**
- * Checks options against their schema.
+ * @param owner names the function in the message
  * @param owner the function that takes the options, for the message
  * @throws WebhookError `invalid_option`
  */

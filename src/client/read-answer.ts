@@ -13,7 +13,7 @@ const codes: Readonly<Record<number, ApiErrorCode>> = {
 
 /**
  * Reads the result from an answer.
- * @throws ApiError with a code for the status if the service rejects the call, or `bad_answer`
+ * @throws ApiError `bad_answer`, or the code for the status if the service rejects the call
  */
 export function readAnswer<Schema extends z.ZodType>(
   request: ApiRequest,
@@ -52,17 +52,19 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** A check of a webhook can fail with the receiver's status, such as 202. The body then says that it failed. */
+/** A failed webhook check may carry the receiver's own status, such as 202. Only the body tells. */
 const isFailure = (body: Record<string, unknown> | undefined): boolean =>
   body?.['status'] === 'fail' || body?.['status'] === 'error'
 
-/** Reads the pause that an answer asks for, in ms, from Retry-After (seconds or a date) or from the service's own header. */
+/**
+ * Reads the delay the service asks for, in ms, from Retry-After (seconds or a date) or from the service's own header.
+ */
 function requestedDelayMs({ status, headers }: Pick<Answer, 'status' | 'headers'>): number | undefined {
-  // The service sends its own header with every answer. It means something only with 429.
+  // The service's own header comes with every answer, and counts only with 429.
   const value = headers.get('retry-after') ?? (status === 429 ? headers.get('x-ratelimit-retry-after') : null)
   if (value === null) return undefined
   if (/^\d+(\.\d+)?$/.test(value)) return Number(value) * 1_000
-  // A date begins with its weekday. Date.parse alone would also accept '-5' and 'soon 5'.
+  // Date.parse alone would accept '-5' and 'soon 5'. HTTP dates begin with a weekday.
   const ms = /^(mon|tue|wed|thu|fri|sat|sun)/i.test(value) ? Date.parse(value) - Date.now() : Number.NaN
   return Number.isNaN(ms) ? undefined : Math.max(0, ms)
 }

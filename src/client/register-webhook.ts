@@ -7,45 +7,44 @@ import * as fields from './params.ts'
 import { type Subscription, subscriptions } from './subscriptions.ts'
 import type { UpdateWebhookParams, Webhook } from './webhook.ts'
 
-/** The webhook that {@link registerWebhook} creates or updates. */
+/** The webhook for {@link registerWebhook} to create or update. */
 export interface Registration {
-  /** The public URL of the receiver, with its token if it has one. */
+  /** The receiver's public URL, with its token if it has one. */
   readonly url: string
   /**
-   * The name of the webhook, which is not blank. With a name, the webhook is found again after its URL has changed. Two
-   * deployments in one workspace must not share a name. A webhook that is found by its URL is not renamed if another
-   * one has the name already. The service chooses a name if it is left out.
+   * A name that is not blank. With a name, the webhook is found again after its URL changes. Two deployments in one
+   * workspace must not share one. A webhook found by its URL keeps its name if the wanted one is taken. The service's
+   * choice by default.
    */
   readonly name?: string | undefined
 }
 
 /** The result of {@link registerWebhook}. */
 export interface RegistrationReport {
-  /** The action taken on the webhook. */
+  /** What was done. */
   readonly action: 'created' | 'updated' | 'unchanged'
-  /** The webhook as it is now, in the same field as in the answer of `webhook.create`. */
+  /** The webhook as it is now. Same shape as the answer of `webhook.create`. */
   readonly data: { readonly webhook: Webhook }
   /**
-   * Other webhooks with the same URL or the same name. They are left as they are. Those with the same URL also receive
-   * every event: delete what is yours.
+   * Other webhooks with the same URL or name, left alone. Those with the same URL also receive every event: delete the
+   * ones that are yours.
    */
   readonly duplicates: readonly Webhook[]
 }
 
 /**
- * Subscribes a webhook to the events that the receiver has handlers for. `onAny` counts as all types. The webhook is found
- * by its URL, or else by its name; other matches are reported in `duplicates`. If there is none, it is created. Only
- * the fields that differ are updated. Call this at every start, after you have registered the handlers.
+ * Subscribes a webhook to the events the receiver handles; `onAny` means all types. Finds the webhook by its URL, or
+ * else by its name; other matches are reported in `duplicates`. Creates it if there is none, and updates only what
+ * differs. Call it at every start, after you have registered the handlers.
  *
- * Several servers may call it at the same time. If two of them create a webhook, the receiver drops the duplicate
- * events. Each server deletes its own webhook if it is not the oldest. It never deletes another webhook. A server that
- * crashes at that moment can leave a second webhook behind. Later calls report it in `duplicates`.
- *
+ * Safe to call from several servers at once. If two create a webhook, each deletes its own unless it is the oldest, and
+ * the receiver drops the duplicate events meanwhile. A server that crashes in between may leave a second webhook
+ * behind, which later calls report in `duplicates`.
  * ```ts
  * await registerWebhook(client, receiver, { url: 'https://example.com/webhooks/media?token=…', name: 'production' })
  * ```
- * @throws WebhookError `invalid_option` if a parameter is invalid or the receiver has no handlers
- * @throws ApiError if a call of the API fails
+ * @throws WebhookError `invalid_option` for an invalid parameter, or a receiver without handlers
+ * @throws ApiError if an API call fails
  */
 export async function registerWebhook(
   client: Pick<Client, 'webhook'>,
@@ -60,13 +59,13 @@ export async function registerWebhook(
   }
   const { webhook, ...report } = await register(api, wanted, options).catch((error) => {
     if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
-    // A person, or a server that had created a second webhook, has deleted this one in the meantime.
+    // Deleted meanwhile, by a person or by a server that had created a second one.
     return register(api, wanted, options)
   })
   return { ...report, data: { webhook } }
 }
 
-/** The result of a registration, flat. */
+/** The report, flat. */
 type Registered = Omit<RegistrationReport, 'data'> & RegistrationReport['data']
 
 const schema = fields.params({ url: fields.httpUrl, name: fields.name.optional() })
@@ -79,7 +78,7 @@ async function register(api: Client['webhook'], wanted: Wanted, options: CallOpt
 
   const { data } = await api.create(wanted, options)
   const listed = await oldestFirst(api, options)
-  // The two answers can write the time of creation differently, so the one in the list counts. The list can lag behind.
+  // The two answers may write the creation time differently: trust the list. It may lag behind.
   const created = listed.find(({ id }) => id === data.webhook.id) ?? data.webhook
   const matches = matching(listed, wanted).filter(({ id }) => id !== created.id)
   const oldest = listed.find((each) => each.id !== created.id && hasUrl(each, wanted))
@@ -91,13 +90,13 @@ async function register(api: Client['webhook'], wanted: Wanted, options: CallOpt
   return adjust(api, wanted, { webhook: oldest, duplicates }, options)
 }
 
-/** @throws WebhookError `invalid_option` if a caller without types passes something else */
+/** @throws WebhookError `invalid_option` for untyped callers that pass something else */
 function apiOf(client: Pick<Client, 'webhook'>): Client['webhook'] {
   if (typeof client?.webhook?.listAll === 'function') return client.webhook
   throw new WebhookError('invalid_option', 'registerWebhook: the first argument has to be a client from createClient()')
 }
 
-/** @throws WebhookError `invalid_option` if nothing is handled, because a webhook without events would receive nothing */
+/** @throws WebhookError `invalid_option` if nothing is handled: a webhook without events would receive nothing */
 function subscriptionsOf(receiver: Pick<Receiver, 'handles'>): Record<Subscription, boolean> {
   if (typeof receiver?.handles !== 'function') {
     throw new WebhookError(
@@ -119,16 +118,13 @@ async function oldestFirst(api: Client['webhook'], options?: CallOptions): Promi
   return all.sort(byAge)
 }
 
-/** Compares timestamps as text, which is not exact if they differ in length. All servers still find the same order. */
+/** Compares timestamps as text. Inexact if their lengths differ, but all servers agree on the order. */
 function byAge(one: Webhook, other: Webhook): number {
   const [a, b] = [one, other].map(({ createdAt = '', id }) => `${createdAt} ${id}`) as [string, string]
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/**
- * Finds the webhooks with the URL or the name. Those with both come first, then those with the URL; within each group the
- * order stays.
- */
+/** Finds the webhooks with the URL or the name: both first, then URL, then name. Stable within each group. */
 function matching(all: readonly Webhook[], wanted: Wanted): readonly Webhook[] {
   const rank = (webhook: Webhook) => (hasUrl(webhook, wanted) ? 2 : 0) + (hasName(webhook, wanted) ? 1 : 0)
   return all.filter((webhook) => rank(webhook) > 0).sort((one, other) => rank(other) - rank(one))
@@ -138,7 +134,7 @@ const hasUrl = (webhook: Webhook, { url }: Wanted): boolean => isSameUrl(webhook
 
 const hasName = (webhook: Webhook, { name }: Wanted): boolean => name !== undefined && webhook.name === name
 
-/** Compares URLs in their normal form, because the service may store that. */
+/** Compares normalised URLs, because the service may store that form. */
 export const isSameUrl = (one = '', other = ''): boolean => fields.parseUrl(one)?.href === fields.parseUrl(other)?.href
 
 async function adjust(
@@ -147,7 +143,7 @@ async function adjust(
   { webhook, duplicates }: Omit<Registered, 'action'>,
   options?: CallOptions,
 ): Promise<Registered> {
-  // A second webhook of the same name would look like the first.
+  // Renaming it would make it look like the other.
   const nameIsTaken = duplicates.some((each) => hasName(each, wanted))
   const changes = changesOf(webhook, nameIsTaken ? { ...wanted, name: undefined } : wanted)
   if (Object.keys(changes).length === 0) return { action: 'unchanged', webhook, duplicates }

@@ -3,14 +3,14 @@ import { ApiError, type ApiErrorCode, type ApiErrorDetails } from './api-error.t
 import { renamed, toSnakeCase } from './naming.ts'
 import { faultIn, id } from './params.ts'
 
-/** One operation of the service's API. */
+/** An operation of the service's API. */
 export interface Endpoint<Schema extends z.ZodType> {
-  /** The method of the client, such as `webhook.create`. */
+  /** The client's method, such as `webhook.create`. */
   readonly name: string
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** `true` if the call is never repeated, because an answer such as 429 does not say that nothing was done. */
+  /** `true` for a call that must never be repeated: even a 429 doesn't prove that nothing was done. */
   readonly once?: true
-  /** The path below the base URL. `{id}` stands for the id. */
+  /** The path below the base URL, with `{id}` for the id. */
   readonly path: string
   readonly params?: z.ZodObject
   readonly answer: Schema
@@ -25,14 +25,14 @@ export interface CallInput {
 /** A checked request, ready to send. */
 export interface ApiRequest {
   readonly endpoint: Endpoint<z.ZodType>
-  /** The path with the id and without the query, which can contain private data. */
+  /** The path with the id, without the query, which may contain private data. */
   readonly path: string
   readonly query: string
   readonly body: string | undefined
 }
 
 /**
- * Checks the arguments of a method and builds the request.
+ * Checks a method's arguments and builds the request.
  * @throws ApiError `invalid_params`
  */
 export function makeRequest(endpoint: Endpoint<z.ZodType>, input: CallInput): ApiRequest {

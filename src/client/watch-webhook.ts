@@ -19,51 +19,52 @@ import { isSameUrl } from './register-webhook.ts'
 import { subscription } from './subscriptions.ts'
 import type { Webhook } from './webhook.ts'
 
-/** A problem of a webhook that {@link watchWebhook} found, or that is solved again. */
+/** A problem that {@link watchWebhook} found, or that has been solved. */
 export interface WebhookProblem {
   /**
-   * - `deleted`: the service does not know the webhook.
-   * - `moved`: its URL is not the one that it was registered with.
-   * - `unsubscribed`: it does not get a type that the receiver handles.
-   * - `silent`: the service has triggered it, and no delivery has arrived.
-   * - `unchecked`: the check failed, at the service or at the inbox, so nothing new is known.
+   * - `deleted`: the service doesn't know the webhook.
+   * - `moved`: its URL is no longer the registered one.
+   * - `unsubscribed`: it isn't subscribed to a type that the receiver handles.
+   * - `silent`: the service has triggered it, but no delivery has arrived.
+   * - `unchecked`: the service or the inbox failed, so the check found out nothing.
    */
   readonly kind: 'deleted' | 'moved' | 'unsubscribed' | 'silent' | 'unchecked'
-  /** The problem in words, without the URL. */
+  /** A description, without the URL. */
   readonly message: string
-  /** `true` if it no longer exists. */
+  /** `true` once it is solved. */
   readonly solved: boolean
 }
 
 /** The options of {@link watchWebhook}. */
 export interface WatchOptions {
-  /** Asks the service for the webhook. */
+  /** Fetches the webhook. */
   readonly client: Pick<Client, 'webhook'>
-  /** The receiver whose events the webhook sends, with its handlers registered. */
+  /** The receiver of the webhook's events, with its handlers registered. */
   readonly receiver: Pick<Receiver, 'handles' | 'observe' | 'inbox' | 'setup'>
-  /** The webhook as it was registered: `data.webhook` of `registerWebhook`. */
+  /** The registered webhook: `data.webhook` of `registerWebhook`. */
   readonly webhook: Pick<Webhook, 'id' | 'url'>
   /**
-   * The time between two checks, in ms.
+   * Time between checks, in ms.
    * @defaultValue 300_000
    */
   readonly everyMs?: number
-  /** Called once when a problem is found, and once when it is solved. The receiver's logger gets a line as well. */
+  /** Called once when a problem appears, and once when it is solved. Both are logged too. */
   readonly onProblem?: (problem: WebhookProblem) => void
 }
 
 /** A running watch. */
 export interface Watch {
-  /** Ends it: nothing is reported any more. */
+  /** Ends the watch. Nothing is reported after that. */
   stop(): void
 }
 
-/** Time between a delivery and `last_triggered_at`, in ms: the service sends, waits for the answer, and records it. */
+/** How far `last_triggered_at` may lag a delivery (ms): the service sends, waits for the answer and records it. */
 const toleranceMs = 60_000
 
 /**
- * Compares a webhook with its receiver, now and regularly: its existence, its URL, its event types, and whether what
- * the service says it has sent has arrived. Each problem is reported once. The timer does not keep the process alive.
+ * Compares a webhook with its receiver, now and at every interval: does it exist, is its URL right, is it subscribed to
+ * what the receiver handles, and has what the service says it sent arrived? Reports each problem once. The timer
+ * doesn't keep the process alive.
  *
  * ```ts
  * const { data } = await registerWebhook(client, receiver, { url })
@@ -84,10 +85,10 @@ class WebhookWatch implements Watch {
   readonly #unobserve: () => void
   #known: ReadonlyMap<Kind, string> = new Map()
   #timer: Timer | undefined
-  /** The time of the newest delivery in this process. One that arrived before the watch is unknown, and counts as seen. */
+  /** When this process last got a delivery. Starts at now: earlier ones are unknown and count as seen. */
   #seenAt = Date.now()
   #previous: { readonly at: number; readonly lastTriggeredAt: string | undefined } | undefined
-  /** The time since which no delivery has arrived that the service says it has sent. */
+  /** Set while a delivery that the service says it has sent is missing: the time since when nothing has arrived. */
   #silentSince: number | undefined
 
   constructor(options: WatchOptions) {
@@ -114,7 +115,7 @@ class WebhookWatch implements Watch {
     unref(this.#timer)
   }
 
-  /** What is known stays: the first reason is the one that is reported. */
+  /** Keeps the known problems, and the first reason. */
   #unchecked(error: unknown): Map<Kind, string> {
     const reason = error instanceof ApiError ? error.message : 'the inbox cannot tell what has arrived'
     const known = this.#known.get('unchecked')
@@ -148,21 +149,21 @@ class WebhookWatch implements Watch {
     return found
   }
 
-  /** Returns `true` if the service had triggered the webhook before the previous check, and nothing has arrived since. */
+  /** Returns `true` if the service triggered the webhook before the previous check and nothing has arrived since. */
   async #isSilent({ lastTriggeredAt }: Webhook): Promise<boolean> {
     const previous = this.#previous
     const isSilent = this.#silentSince !== undefined && !(await this.#hasArrivedSince(this.#silentSince))
     if (!isSilent) {
       const since = (previous?.at ?? 0) - toleranceMs
       const isTriggered = previous !== undefined && previous.lastTriggeredAt !== lastTriggeredAt
-      // A delivery may still be on its way, so that the next check decides.
+      // The delivery may still be in flight: let the next check decide.
       this.#silentSince = isTriggered && !(await this.#hasArrivedSince(since)) ? since : undefined
     }
     this.#previous = { at: Date.now(), lastTriggeredAt }
     return isSilent
   }
 
-  /** Returns `true` if this process, or another one of its inbox, got a delivery. */
+  /** Returns `true` if this process, or another one with the same inbox, got a delivery. */
   async #hasArrivedSince(time: number): Promise<boolean> {
     if (this.#seenAt >= time) return true
     const minutes = await this.#options.receiver.inbox.activity?.(new Date(time))
@@ -173,7 +174,7 @@ class WebhookWatch implements Watch {
     const known = this.#known
     this.#known = found
     for (const [kind, message] of found) if (known.get(kind) !== message) this.#notify({ kind, message, solved: false })
-    // The other problems of a deleted webhook are not solved.
+    // The other problems of a deleted webhook aren't solved.
     if (found.has('deleted')) return
     for (const [kind, message] of known) if (!found.has(kind)) this.#notify({ kind, message, solved: true })
   }
@@ -191,7 +192,7 @@ class WebhookWatch implements Watch {
   }
 }
 
-/** Anyone can send a delivery that is rejected before its body is parsed. */
+/** Anyone can cause a rejection that comes before parsing. */
 const isFromSender = ({ type, outcome }: DeliveryReport): boolean => type !== undefined || outcome === 'malformed'
 
 const aWebhook: Rule = [

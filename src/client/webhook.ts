@@ -1,47 +1,44 @@
 import type { Subscriptions } from './subscriptions.ts'
 
-/** A webhook, as the service describes it. Timestamps are the exact text that the service sent. */
+/** A webhook. Timestamps are the exact text the service sent. */
 export interface Webhook extends Subscriptions {
   readonly id: string
-  /** The id of the account that it belongs to. */
+  /** The id of the account that owns it. */
   readonly userId?: string | undefined
-  /** The name that was given to it, or that the service chose. */
+  /** The name you gave it, or the service's choice. */
   readonly name?: string | undefined
-  /** The URL that receives the events. It can contain a secret: `user:password@`, or a token. */
+  /** The receiver's URL. May contain a secret: `user:password@`, or a token. */
   readonly url?: string | undefined
-  /** The time of its creation. */
+  /** When it was created. */
   readonly createdAt?: string | undefined
-  /** The time of its last change. */
+  /** When it was last changed. */
   readonly updatedAt?: string | undefined
-  /**
-   * The time of its last trigger, as documented. In the running service it was observed to be that of the last delivery that
-   * was acknowledged.
-   */
+  /** When it was last triggered, according to the documentation. Observed: when a delivery was last acknowledged. */
   readonly lastTriggeredAt?: string | undefined
 }
 
 /**
- * The parameters of `client.webhook.create`. The value of an event type that is left out is not documented. Observed: it is
- * `false`, and at least one must be `true`.
+ * The parameters of `client.webhook.create`. Observed, not documented: event types default to `false`, and at least one
+ * must be `true`.
  */
 export interface CreateWebhookParams extends Subscriptions {
   /** Any http or https URL. */
   readonly url: string
-  /** Any text that is not blank. The service chooses a name if it is left out. Observed: it may have 100 characters. */
+  /** Any text that is not blank. The service's choice by default. Observed limit: 100 characters. */
   readonly name?: string | undefined
 }
 
-/** The parameters of `client.webhook.update`: the fields to change, at least one. */
+/** The parameters of `client.webhook.update`: at least one field. */
 export interface UpdateWebhookParams extends Subscriptions {
   /** Any http or https URL. */
   readonly url?: string | undefined
-  /** Any text that is not blank. Observed: it may have 100 characters. */
+  /** Any text that is not blank. Observed limit: 100 characters. */
   readonly name?: string | undefined
 }
 
-/** The parameters of `client.webhook.listAll`: a filter by name and event types, and an order. */
+/** The parameters of `client.webhook.listAll`. The flags filter by event type. */
 export interface ListAllWebhooksParams extends Subscriptions {
-  /** Lists only the webhooks with this text in their name. */
+  /** Lists only webhooks whose name contains this text. */
   readonly search?: string | undefined
   /** @defaultValue 'created_at' */
   readonly sortBy?: 'created_at' | 'url' | 'name' | undefined
@@ -49,15 +46,15 @@ export interface ListAllWebhooksParams extends Subscriptions {
   readonly orderBy?: 'asc' | 'desc' | undefined
 }
 
-/** The parameters of `client.webhook.list`: a filter, an order and a page. */
+/** The parameters of `client.webhook.list`. */
 export interface ListWebhooksParams extends ListAllWebhooksParams {
   /**
-   * The number of webhooks to skip.
+   * Webhooks to skip.
    * @defaultValue 0
    */
   readonly offset?: number | undefined
   /**
-   * The size of the page, 1 to 100.
+   * The page size, 1 to 100.
    * @defaultValue 25
    */
   readonly limit?: number | undefined

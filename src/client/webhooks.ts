@@ -11,28 +11,28 @@ import type {
   Webhook,
 } from './webhook.ts'
 
-/** The webhooks of the workspace. Each method rejects with an {@link ApiError}. */
+/** The workspace's webhooks. Every method rejects with an {@link ApiError}. */
 export interface Webhooks {
-  /** Creates a webhook. The running service was observed to reject a webhook without event types; this is not documented. */
+  /** Creates a webhook. Observed, not documented: the service rejects one without event types. */
   create(params: CreateWebhookParams, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
   /** Returns a webhook. */
   get(id: string, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
-  /** Returns one page of the webhooks. */
+  /** Returns one page of webhooks. */
   list(
     params?: ListWebhooksParams,
     options?: CallOptions,
   ): Promise<{ status: string; data: { webhooks: Webhook[]; total?: number | undefined } }>
-  /** Iterates over all webhooks, by default the oldest first. It fetches a page of 100 at a time, and yields each once. */
+  /** Iterates over all webhooks, oldest first by default, in pages of 100. Yields each one once. */
   listAll(params?: ListAllWebhooksParams, options?: CallOptions): AsyncGenerator<Webhook, void, undefined>
-  /** Changes the given fields of a webhook, at least one. */
+  /** Changes the given fields, at least one. */
   update(id: string, params: UpdateWebhookParams, options?: CallOptions): Promise<answers.Done>
   /** Deletes a webhook permanently. */
   delete(id: string, options?: CallOptions): Promise<answers.Done>
   /**
-   * Makes the service send a test delivery to the webhook's URL. A check is never repeated.
+   * Makes the service send a test delivery to the webhook's URL. Never retried.
    *
-   * Observed, and not documented: the call rejects unless the receiver answers 200 within 1 s. The status of the error can
-   * be your receiver's: `unauthorized` can mean that your receiver answered 401.
+   * Observed, not documented: rejects unless the receiver answers 200 within 1 s, and with the receiver's own status:
+   * `unauthorized` may mean that your receiver answered 401.
    */
   check(id: string, options?: CallOptions): Promise<answers.Done>
 }
@@ -87,7 +87,7 @@ const endpoints = {
     answer: answers.done,
   },
   delete: { name: 'webhook.delete', method: 'DELETE', path: '/api/webhooks/{id}', answer: answers.done },
-  // Its status can be the receiver's own. Another check would be another delivery.
+  // The answer's status may be the receiver's own. Repeating it would send another delivery.
   check: {
     name: 'webhook.check',
     method: 'POST',
