@@ -15,7 +15,7 @@ import type { Signer } from './signers.ts'
 export interface DeliverOptions {
   /**
    * Signs the delivery.
-   * @defaultValue none, so the delivery is unsigned
+   * @defaultValue none: unsigned
    */
   readonly sign?: Signer
   /**
@@ -28,7 +28,7 @@ export interface DeliverOptions {
    * @defaultValue '/webhooks/media'
    */
   readonly url?: string
-  /** Header fields in addition to the content type and those of the signature. */
+  /** Headers besides the content type and the signature's. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -39,23 +39,23 @@ const rules: Rules<DeliverOptions> = {
   headers: anObject,
 }
 
-/** An acknowledgement, and a promise that resolves once the event has been handled. */
+/** An acknowledgement, and a promise for the handling of the event. */
 export interface Delivered extends Acknowledgement {
   /**
-   * Resolves with `handled` once the event has been handled, or with `failed` once it has become a dead letter. It does
-   * so if this delivery was the event's first and the receiver has a memory inbox. Otherwise it resolves immediately.
+   * Resolves with `handled`, or with `failed` for a dead letter. Waits only with a memory inbox, for the first delivery
+   * of an event; otherwise resolves at once.
    */
   readonly handled: Promise<unknown>
 }
 
 /**
- * Makes a delivery and passes it to a receiver without HTTP.
+ * Builds a delivery and passes it to a receiver without HTTP.
  *
  * ```ts
  * const { status, handled } = await deliver(receiver, samplePayload('encoding.finished'), { sign })
  * await handled
  * ```
- * @param payload a payload, or the exact string or bytes of a body. For a sender of your own, any JSON object
+ * @param payload a payload, or the raw string or bytes of a body. For your own sender, any JSON object
  * @throws WebhookError `invalid_option`
  */
 export async function deliver<Of extends AnySender = MediaService>(
@@ -75,7 +75,7 @@ export async function deliver<Of extends AnySender = MediaService>(
   return { ...acknowledgement, handled }
 }
 
-/** Of a sender of your own, only you know the payloads. */
+/** Only you know the payloads of your own sender: they are sent unchecked. */
 function bodyFor(sender: AnySender | undefined, payload: object | string | Uint8Array): Payload | string | Uint8Array {
   const isOwn = sender !== undefined && sender !== mediaService
   const isObject = typeof payload === 'object' && payload !== null && !ArrayBuffer.isView(payload)
@@ -83,8 +83,8 @@ function bodyFor(sender: AnySender | undefined, payload: object | string | Uint8
 }
 
 /**
- * Makes the delivery that {@link deliver} would pass to a receiver.
- * @param payload a payload, or the exact string or bytes of a body
+ * Builds the delivery that {@link deliver} would pass to a receiver.
+ * @param payload a payload, or the raw string or bytes of a body
  * @throws WebhookError `invalid_option`
  */
 export async function makeDelivery(

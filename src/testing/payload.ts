@@ -1,6 +1,6 @@
 import type { EventType } from '../events/media-service/catalogue.ts'
 
-/** The fields of a payload, in the order in which the service writes them. */
+/** A payload's fields, in the service's order. */
 export const fields = [
   'type',
   'emitted_at',
@@ -12,20 +12,20 @@ export const fields = [
   'user_id',
 ] as const
 
-/** A payload of the service. A field that does not apply is the empty string; no field is left out. */
+/** A payload of the service. All fields are present; one that does not apply is empty. */
 export type Payload = Readonly<Record<(typeof fields)[number], string>>
 
-/** Writes the body of a delivery in one of the wire formats. */
+/** Writes a delivery body in a wire format. */
 export function bodyOf(payload: Payload, format: 'flat' | 'envelope' = 'flat'): string {
   return format === 'flat' ? flatBody(payload) : envelopeBody(payload)
 }
 
-/** Writes the body of a delivery, byte for byte as the service does. */
+/** Writes a delivery body, byte for byte as the service does. */
 export function flatBody(payload: Payload): string {
   return objectOf(fields.map((field) => [field, jsonString(payload[field])]))
 }
 
-/** Writes the payload in the envelope that the sample receiver of the service's client library reads. */
+/** Writes the envelope that the sample receiver of the service's client library reads. */
 export function envelopeBody({ type, media_id, ...rest }: Payload): string {
   const data = objectOf([
     ['videoId', jsonString(media_id)],
@@ -43,8 +43,8 @@ export function envelopeBody({ type, media_id, ...rest }: Payload): string {
 }
 
 /**
- * Writes a time as Go's `time.RFC3339Nano` does in UTC: with 0 to 9 fractional digits and no trailing zeros.
- * @param nanoseconds the time in nanoseconds since 1970; a `Date` would lose the last six digits
+ * Formats a time like Go's `time.RFC3339Nano` in UTC: 0 to 9 fractional digits, no trailing zeros.
+ * @param nanoseconds since 1970; a `Date` would lose the last six digits
  */
 export function timestamp(nanoseconds: bigint): string {
   const seconds = new Date(Number(nanoseconds / 1_000_000_000n) * 1_000).toISOString().slice(0, 19)
@@ -56,9 +56,9 @@ const objectOf = (members: readonly (readonly [name: string, json: string])[]): 
   `{${members.map(([name, json]) => `"${name}":${json}`).join(',')}}`
 
 /**
- * Writes a string as Go's `encoding/json` does since Go 1.22. It agrees with `JSON.stringify` on quotes, backslashes
- * and control characters. Go also escapes characters that could end a `<script>` or a line of JavaScript, and writes
- * lone surrogates as the escape `\ufffd`. A U+FFFD in the text stays a character.
+ * Encodes a string like Go's `encoding/json` since Go 1.22. Unlike `JSON.stringify`, it also escapes what could end a
+ * `<script>` or a line of JavaScript, and writes lone surrogates as the escape `\ufffd`. A U+FFFD in the text stays as
+ * it is.
  */
 function jsonString(text: string): string {
   const wellFormed = text.split(/\p{Surrogate}/u).map((part) => JSON.stringify(part).slice(1, -1))
@@ -67,7 +67,7 @@ function jsonString(text: string): string {
 
 const unicodeEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** The `status` that the service was observed to write for each type, and how many qualities it was observed to name. */
+/** Observed for each type: its `status`, and how many qualities it names. */
 const observed: Record<EventType, { readonly status: string; readonly names: 'none' | 'one' | 'all' }> = {
   'file.received': { status: 'new', names: 'all' },
   'encoding.started': { status: 'transcoding', names: 'none' },
@@ -79,8 +79,8 @@ const observed: Record<EventType, { readonly status: string; readonly names: 'no
 const counts = { none: 0, one: 1, all: Number.POSITIVE_INFINITY }
 
 /**
- * Returns the two fields that change over the lifecycle of a media item.
- * @param qualities the qualities of the media item; on `partial.finished` the one that finished
+ * Returns the two fields that change over a media item's lifecycle.
+ * @param qualities the media item's qualities; on `partial.finished`, the finished one
  */
 export function qualitiesAndStatus(
   type: EventType,
@@ -91,5 +91,5 @@ export function qualitiesAndStatus(
   return { qualities: named.join(','), status }
 }
 
-/** Qualities are sorted by their number. Those without a number come last. */
+/** Sorts qualities by number. Those without one come last. */
 const rank = (quality: string): number => Number.parseInt(quality, 10) || Number.POSITIVE_INFINITY

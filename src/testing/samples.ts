@@ -6,14 +6,14 @@ import { bodyOf, type Payload, qualitiesAndStatus } from './payload.ts'
 export type { Payload }
 
 /**
- * Makes a sample payload as the service writes it. The same arguments always make the same event. A different
- * `media_id` or `emitted_at` makes it a different event.
+ * Returns a sample payload as the service writes it. The same arguments always give the same event; another `media_id`
+ * or `emitted_at` gives another event.
  *
  * ```ts
  * samplePayload('encoding.finished', { media_id: 'media-1', title: 'Holiday.mp4' })
  * ```
- * @param fields values that replace those of the sample
- * @throws WebhookError `invalid_option` when the type is not in the catalogue
+ * @param fields override the sample's
+ * @throws WebhookError `invalid_option` if the type is not in the catalogue
  */
 export function samplePayload(type: EventType, fields: Partial<Payload> = {}): Payload {
   checkOptions('samplePayload', { type }, { type: required(oneOf(...eventTypes)) })
@@ -30,7 +30,7 @@ export function samplePayload(type: EventType, fields: Partial<Payload> = {}): P
 }
 
 /**
- * Encodes a payload as the body of a delivery.
+ * Encodes a payload as a delivery body.
  * @param format the wire format (default: `flat`)
  * @throws WebhookError `invalid_option` for any other format
  */

@@ -10,24 +10,20 @@ import { type StandardWebhooksOptions, standardWebhooks } from '../verify/standa
 import { type TimestampedSignatureOptions, timestampedSignature } from '../verify/timestamped-signature.ts'
 import { type UrlTokenOptions, urlToken } from '../verify/url-token.ts'
 
-/** The parts of a delivery that a signer reads and changes. */
+/** What a signer reads and changes of a delivery. */
 export interface Draft {
-  /** The URL of the request. `signWithUrlToken` changes it. */
+  /** The request URL. `signWithUrlToken` changes it. */
   readonly url: string
-  /** The header fields by name. */
+  /** Headers by name. */
   readonly headers: Readonly<Record<string, string>>
-  /** The exact bytes of the body. */
+  /** The raw body. */
   readonly body: Uint8Array
 }
 
-/**
- * Signs a delivery as the sender would, so that the verifier with the same options accepts it. It returns a new draft.
- */
+/** Signs a delivery as the sender would: the verifier with the same options accepts it. Returns a new draft. */
 export type Signer = (draft: Draft) => Promise<Draft>
 
-/**
- * Creates a signer for the verifier `urlToken` with the same options. It replaces a token that is already in the URL.
- */
+/** Signs for `urlToken` with the same options. Replaces a token already in the URL. */
 export function signWithUrlToken(options: UrlTokenOptions): Signer {
   urlToken(options)
   const { secret, in: part = 'query', parameter = 'token' } = options
@@ -40,7 +36,7 @@ export function signWithUrlToken(options: UrlTokenOptions): Signer {
   }
 }
 
-/** Appends a token, unless the last segment of the path is one of the tokens: then it replaces that segment. */
+/** Appends the token, or replaces the last path segment if that is one of the tokens. */
 function pathWithToken(path: string, token: string, tokens: readonly string[]): string {
   const slash = path.lastIndexOf('/')
   return `${tokens.some((each) => encodesAs(path.slice(slash + 1), each)) ? path.slice(0, slash) : path}/${token}`
@@ -54,26 +50,26 @@ function encodesAs(segment: string, text: string): boolean {
   }
 }
 
-/** Replaces the parameter with a token, or appends it. The rest of the query stays as it is written. */
+/** Sets the parameter to a token. The rest of the query stays as written. */
 function queryWithToken(query: string, token: string, parameter: string): string {
   const entry = `${encodeURIComponent(parameter)}=${token}`
   if (query === '') return entry
   const entries = query.split('&')
-  // An ampersand keeps URLSearchParams from removing a question mark, which it does at the start of a query only.
+  // URLSearchParams strips a leading question mark. The ampersand prevents that.
   const isToken = (each: string, index: number) => new URLSearchParams(index === 0 ? each : `&${each}`).has(parameter)
   const at = entries.findIndex(isToken)
   if (at === -1) return `${query}&${entry}`
   return entries.flatMap((each, index) => (index === at ? [entry] : isToken(each, index) ? [] : [each])).join('&')
 }
 
-/** Creates a signer for the verifier `headerToken` with the same options. */
+/** Signs for `headerToken` with the same options. */
 export function signWithHeaderToken(options: HeaderTokenOptions): Signer {
   headerToken(options)
   const { secret, header, prefix = '' } = options
   return async (draft) => withHeaders(draft, { [header]: `${prefix}${firstOf(secret)}` })
 }
 
-/** Creates a signer for the verifier `basicAuth` with the same options. */
+/** Signs for `basicAuth` with the same options. */
 export function signWithBasicAuth(options: BasicAuthOptions): Signer {
   basicAuth(options)
   const { username, password } = options
@@ -81,7 +77,7 @@ export function signWithBasicAuth(options: BasicAuthOptions): Signer {
   return async (draft) => withHeaders(draft, { authorization: `Basic ${credentials}` })
 }
 
-/** Creates a signer for the verifier `hmacSignature` with the same options. It signs the time of `now`. */
+/** Signs for `hmacSignature` with the same options, at the time of `now`. */
 export function signWithHmac(options: HmacSignatureOptions): Signer {
   hmacSignature(options)
   const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', timestamp, now = Date.now } = options
@@ -98,8 +94,8 @@ export function signWithHmac(options: HmacSignatureOptions): Signer {
 }
 
 /**
- * Creates a signer for the verifier `standardWebhooks` with the same options. It signs the time of `now`.
- * @param options.id the id of the event (default: a sample)
+ * Signs for `standardWebhooks` with the same options, at the time of `now`.
+ * @param options.id the event's id (default: a sample)
  */
 export function signWithStandardWebhooks(options: StandardWebhooksOptions & { readonly id?: string }): Signer {
   const { id = 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W', ...verifierOptions } = options ?? {}
@@ -117,7 +113,7 @@ export function signWithStandardWebhooks(options: StandardWebhooksOptions & { re
   }
 }
 
-/** Creates a signer for the verifier `timestampedSignature` with the same options. It signs the time of `now`. */
+/** Signs for `timestampedSignature` with the same options, at the time of `now`. */
 export function signWithTimestampedSignature(options: TimestampedSignatureOptions): Signer {
   timestampedSignature(options)
   const { secret, header, time: timeName = 't', signature: signatureName = 'v1', now = Date.now } = options
@@ -129,7 +125,7 @@ export function signWithTimestampedSignature(options: TimestampedSignatureOption
   }
 }
 
-// A sender signs with a single secret, the newest.
+// Senders sign with one secret, the newest.
 const firstOf = (secrets: Secrets | GetSecrets): string => textsOf(secrets)[0] as string
 
 function textsOf(secrets: Secrets | GetSecrets): readonly string[] {
@@ -139,7 +135,7 @@ function textsOf(secrets: Secrets | GetSecrets): readonly string[] {
 
 const unixSeconds = (now: () => number): string => String(Math.floor(now() / 1000))
 
-/** Sets header fields. A field replaces one of the same name, in upper or lower case. */
+/** Sets headers. Replaces those of the same name, in any case. */
 function withHeaders(draft: Draft, headers: Record<string, string>): Draft {
   const names = Object.keys(headers).map((name) => name.toLowerCase())
   const others = Object.entries(draft.headers).filter(([name]) => !names.includes(name.toLowerCase()))

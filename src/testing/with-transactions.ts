@@ -4,19 +4,19 @@ import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { unlessAborted } from '../internal/unless-aborted.ts'
 
 /**
- * Begins a transaction, passes its client to `run`, and commits once `run` has resolved. It rolls back and rejects when
- * `run` rejects.
+ * Begins a transaction, passes its client to `run`, and commits once `run` resolves. Rolls back and rejects if `run`
+ * rejects.
  */
 export type BeginTransaction<Client> = (run: (client: Client) => Promise<void>) => Promise<unknown>
 
 /**
- * Gives `context.transaction` to the handlers of any inbox, so that handlers written for `postgresInbox` are tested without
- * Postgres. The inbox records a handler that has completed after the commit, not in it.
+ * Gives `context.transaction` to the handlers of any inbox, to test handlers for `postgresInbox` without Postgres. The
+ * inbox records a completed handler after the commit, not in it.
  *
  * ```ts
  * const inbox = withTransactions<Tx>(memoryInbox(), (run) => db.transaction(run))
  * ```
- * @typeParam Client the type of what the handlers write with, which is not inferred from `begin`
+ * @typeParam Client the client that handlers write with; not inferred from `begin`
  * @param begin runs each transaction. Without a database: `(run) => run(fake)`
  * @throws WebhookError `invalid_option`
  */
@@ -39,7 +39,7 @@ export function withTransactions<Client>(
   }
 }
 
-/** An attempt of another inbox, with transactions. */
+/** Adds transactions to another inbox's attempt. */
 class TransactionalAttempt<Client> implements Attempt {
   readonly #attempt: Attempt
   readonly #begin: BeginTransaction<Client>

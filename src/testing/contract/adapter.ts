@@ -7,8 +7,8 @@ import type { Runner } from './runner.ts'
 export type { MountAdapter, Mounted } from './adapter/fixture.ts'
 
 /**
- * Tests an adapter over real sockets: how it translates requests and answers, and how it treats broken bodies and
- * connections. It needs a runtime with `node:net`.
+ * Tests an adapter over real sockets: request and answer translation, broken bodies, broken connections. Needs
+ * `node:net`.
  *
  * ```ts
  * import { expect, test } from 'vitest'
@@ -18,7 +18,7 @@ export type { MountAdapter, Mounted } from './adapter/fixture.ts'
  *   return { url: `${server.origin}/webhooks`, close: () => server.close() }
  * }, { test, expect })
  * ```
- * @param mount mounts a receiver for every method, on a separate server
+ * @param mount mounts a receiver for every method, on its own server
  */
 export function adapterContract(mount: MountAdapter, runner: Runner): void {
   answers(mount, runner)

@@ -11,31 +11,32 @@ import { eventOf } from './handling.ts'
 import { codeOf, type TransactionSubject } from './inbox-check.ts'
 import { type Assertion, type Runner, skip } from './runner.ts'
 
-/** A database under test, at first without tables. */
+/** A database under test, without tables at first. */
 export interface EventStoreSubject {
-  /** Opens it, as the next process does. A database of one process at a time is opened after the process before has ended. */
+  /**
+   * Opens a store, as the next process would. A single-process database is opened after the previous process has ended.
+   */
   open(host: InboxHost): MaybePromise<EventStore>
-  /** Ends the process of a store without a word, and its lease. */
+  /** Kills the process of a store and expires its lease. */
   crash(store: EventStore): MaybePromise<void>
-  /** What handlers write. */
+  /** Lets handlers write. */
   readonly transactions: TransactionSubject
-  /** Releases the resources of the subject. */
   close?(): MaybePromise<void>
 }
 
-/** The parts of the contract that an event store can leave out. */
+/** Optional parts of the contract. */
 export interface EventStoreFeatures {
   /**
-   * `true` when several processes share the database: it has `shared`.
+   * `true` if several processes share the database (the store has `shared`).
    * @defaultValue true
    */
   readonly shared?: boolean
 }
 
-/** Longest wait for a retry that is due, or for a store that recovers (ms). */
+/** Longest wait for a due retry, or for a store that recovers (ms). */
 const patienceMs = 10_000
 
-/** A process of the test. It does with a store what the worker of an inbox does. */
+/** Plays the worker of an inbox on a store. */
 class Process {
   readonly store: EventStore
   readonly events: SqlEvents
@@ -72,7 +73,7 @@ class Process {
     return this.store.accept({ accepted: eventOf(key, mediaId), owed: ['a'], changes })
   }
 
-  /** Claims events, and returns their keys in order: those that the store has handed over first. */
+  /** Claims events and returns their keys in order, handed-over ones first. */
   async claim(want: Partial<Want> = {}): Promise<string[]> {
     const held = [...this.held.values()].map(({ id, releases }) => ({ id, releases }))
     const ask = () => ({ limit: 100, withSuspect: true, held, heldBytes: 0, crowded: [], ...want })
@@ -82,7 +83,7 @@ class Process {
     return events.map(({ accepted }) => accepted.event.key)
   }
 
-  /** Claims until so many events were claimed. */
+  /** Claims until `count` events were claimed. */
   async claimed(count: number, want: Partial<Want> = {}): Promise<string[]> {
     const keys: string[] = []
     for (const endsAt = performance.now() + patienceMs; keys.length < count && performance.now() < endsAt; ) {
@@ -124,21 +125,21 @@ const letter = (key: string) =>
 
 interface StoreCheck {
   readonly subject: EventStoreSubject
-  /** Begins the next process. */
+  /** Starts the next process. */
   next(order?: EventOrder): Promise<Process>
-  /** Ends a process without a word, and begins the next one, which takes over. */
+  /** Kills a process and starts the next one, which takes over. */
   crash(process: Process, order?: EventOrder): Promise<Process>
   expect(value: unknown): Assertion
 }
 
 /**
- * Tests that a database is a store of the SQL inbox: what it must keep beside the contract of its inbox.
+ * Tests that a database is a store of the SQL inbox: what it must keep besides the inbox contract.
  *
  * ```ts
  * eventStoreContract(() => mySubject(), { test, expect }, { shared: false })
  * ```
- * @param factory makes a fresh subject for each test
- * @param features the parts of the contract that the store keeps. Tests of the others are skipped
+ * @param factory creates a fresh subject for each test
+ * @param features optional parts that the store has; tests of the others are skipped
  */
 export function eventStoreContract(
   factory: () => MaybePromise<EventStoreSubject>,
@@ -178,7 +179,7 @@ export function eventStoreContract(
 
 type Declare = (name: string, run: (check: StoreCheck) => Promise<void>, needsShared?: boolean) => void
 
-/** One array, since another one would be published as a change. */
+/** One array: a new one would be published as a change. */
 const handlerNames = [{ name: 'a' }]
 
 const host: InboxHost = {
@@ -283,7 +284,7 @@ function overdueChecks(check: Declare): void {
     const process = await next()
     const overdue = { ...eventOf('overdue', 'media'), trace: undefined }
     const begins = [{ rule: 'rule', dueAt: new Date(Date.now() - 1), overdue, owed: ['a'] }]
-    // A claim that has found no more, so that new events can be handed over.
+    // An empty claim, after which new events may be handed over.
     expect(await process.claim()).toEqual([])
     await process.accept('begin', 'media', { at: new Date(), begins, ends: [] })
     expect(await process.claimed(1)).toEqual(['begin'])
@@ -447,7 +448,7 @@ function crashChecks(check: Declare): void {
   )
 
   check('hands out one suspect at a time, and healthy events beside it', async ({ next, crash, expect }) => {
-    // The second crash, since some stores can't know what ran in the first.
+    // Crash twice: some stores can't know what ran in the first process.
     let process = await crash(await withHeld(await next(), 'one', 'two'))
     await process.claimed(1)
     process = await crash(process)
@@ -604,7 +605,7 @@ function transactionChecks(check: Declare): void {
     const aborting = process.store.transact(attempt, { handler: 'a', signal: handler.signal }, (client) => {
       const written = transactions.write(client, 'aborted')
       const end = () => handler.abort(new Error('out of time'))
-      // If transactions are synchronous, their function must not return a promise.
+      // A synchronous transaction must not return a promise.
       return written instanceof Promise ? written.then(end).then(() => new Promise<never>(() => {})) : end()
     })
     subject.expect(await aborting.catch((error: Error) => error.message)).toBe('out of time')

@@ -15,31 +15,31 @@ import type {
 import type { InboxStats } from '../../inbox/reading.ts'
 import type { Logger } from '../../internal/logger.ts'
 
-/** An attempt that an inbox has started, and that ends as the test says. */
+/** An attempt started by an inbox. The test decides how it ends. */
 export interface Call extends AcceptedEvent {
   readonly attempt: Attempt
   finish(result?: AttemptResult): void
 }
 
-/** The attempts of an inbox, in the order in which it makes them. */
+/** An inbox's attempts, in order. */
 export interface Calls {
-  /** Resolves with the next attempt when it starts. Rejects after 30 s. */
+  /** Resolves with the next attempt once it starts. Rejects after 30 s. */
   next(): Promise<Call>
-  /** `true` if an attempt has started that `next` has not returned yet. */
+  /** `true` if an attempt has started that `next` has not returned. */
   readonly hasStarted: boolean
-  /** Ends every attempt that is left, and later ones immediately, so that the inbox can be closed. */
+  /** Ends all open attempts, and later ones at once, so that the inbox can close. */
   finishAll(): void
 }
 
-/** Maximum wait for an inbox, in ms. A check that passes continues as soon as it can, also on a busy machine. */
+/** Longest wait for an inbox (ms). Generous for busy machines: a passing check continues as soon as it can. */
 const maxWaitMs = 30_000
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** One array, since another one would be published as a change. */
+/** One array: a new one would be published as a change. */
 const handlers: readonly HandlerName[] = [{ name: 'a' }, { name: 'b' }]
 
-/** Opens an inbox whose attempts end as the test says. It cannot parse unreadable deliveries. */
+/** Opens an inbox whose attempts the test ends. It can't parse unreadable deliveries. */
 export function openInbox(
   definition: InboxDefinition,
   logger = silent,
@@ -104,7 +104,7 @@ export function openInbox(
         }, maxWaitMs)
         waiting.push(resolveNext)
       })
-      // A check can end before its next attempt.
+      // The check may end before its next attempt.
       next.catch(() => {})
       return next
     },
@@ -116,7 +116,7 @@ export function openInbox(
   return { inbox, calls, changes, observers }
 }
 
-/** Makes an event to accept. Without `mediaId`, it has a media item of its own. */
+/** Creates an event, by default in its own media item. */
 export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent {
   const type: EventType = 'encoding.finished'
   const emittedAt = '2026-03-01T12:00:00.123456789Z'
@@ -142,13 +142,13 @@ export function eventOf(key: string, mediaId = `media of ${key}`): AcceptedEvent
       user_id: ['u1'],
       extra: { nested: [1, null] },
     },
-    // Events of senders other than the media service have it.
+    // Only events of other senders have it.
     data: { nested: [null] },
   }
   return { event, receivedAt: new Date('2026-03-01T12:00:01.500Z') }
 }
 
-/** Waits until a condition holds. It checks every 2 ms, and throws after 30 s. */
+/** Waits until a condition holds. Polls every 2 ms; throws after 30 s. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   const deadline = performance.now() + maxWaitMs
   while (!(await holds())) {
@@ -157,7 +157,6 @@ export async function until(holds: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** Counts the events of an inbox by state. */
 export async function countsOf(inbox: Inbox): Promise<InboxStats> {
   const { waiting, running, retrying, deadLetters } = await inbox.stats()
   return { waiting, running, retrying, deadLetters }

@@ -1,7 +1,7 @@
 import { eventOf, until } from './handling.ts'
 import type { Check } from './inbox-check.ts'
 
-/** Checks that an event is accepted once, in any state in which it is delivered again. */
+/** Checks that an event is accepted once, whatever state it is in when it is delivered again. */
 export function checkAccepting(check: Check): void {
   const checkDuplicates: Check = (name, run) => check(name, run, 'keepsEvents')
 

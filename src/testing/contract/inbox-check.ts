@@ -4,78 +4,78 @@ import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { Calls } from './handling.ts'
 import type { Assertion } from './runner.ts'
 
-/** The use of the database of an inbox with transactions. */
+/** Gives a test access to the database of an inbox with transactions. */
 export interface TransactionSubject {
-  /** Writes a text to a table of the database, as part of a transaction of the inbox. */
+  /** Writes a text in a transaction of the inbox. */
   write(client: never, text: string): MaybePromise<unknown>
-  /** Reads every text that was committed, in any order. */
+  /** Reads all committed texts, in any order. */
   texts(): MaybePromise<readonly string[]>
 }
 
-/** The parts of the contract that an inbox can leave out. */
+/** Optional parts of the contract. */
 export interface InboxFeatures {
   /**
-   * `true` when it keeps the order of the events of one media item.
+   * `true` if it keeps the order of events within a media item.
    * @defaultValue true
    */
   readonly ordered?: boolean
   /**
-   * `true` when it keeps events itself. Otherwise it hands them over to a queue. It then knows a duplicate only when
-   * the queue delivers it, and has neither the number of waiting events nor dead letters.
+   * `true` if it keeps events itself. `false` if it hands them to a queue: it then notices a duplicate only when the
+   * queue delivers it, and has neither a waiting count nor dead letters.
    * @defaultValue true
    */
   readonly keepsEvents?: boolean
   /**
-   * `true` when its handlers get transactions.
+   * `true` if its handlers get transactions.
    * @defaultValue false
    */
   readonly transactions?: boolean
   /**
-   * `true` when it has `events`, `history` and `deadLetters.replayAll`.
+   * `true` if it has `events`, `history` and `deadLetters.replayAll`.
    * @defaultValue false
    */
   readonly reads?: boolean
   /**
-   * `true` when it keeps expectations, so that `receiver.expect` works.
+   * `true` if it keeps expectations, for `receiver.expect`.
    * @defaultValue false
    */
   readonly expects?: boolean
   /**
-   * `true` when it has `pauses`.
+   * `true` if it has `pauses`.
    * @defaultValue false
    */
   readonly pauses?: boolean
   /**
-   * `true` when it can keep a strict order.
+   * `true` if it can keep a strict order.
    * @defaultValue false
    */
   readonly strict?: boolean
   /**
-   * `true` when attempts can wait for the limit of a handler.
+   * `true` if attempts can wait for a handler's limit.
    * @defaultValue false
    */
   readonly limits?: boolean
 }
 
-/** The subject of each test of the suite: an open inbox. */
+/** What each test gets: an open inbox. */
 export interface InboxCheck {
   readonly inbox: Inbox
-  /** The definition that the inbox was opened with. */
+  /** What the inbox was opened with. */
   readonly definition: InboxDefinition
   readonly ordered: boolean
   readonly transactions: TransactionSubject | undefined
   readonly calls: Calls
-  /** The effects of events on expectations, by event key, for the host of the inbox. */
+  /** Changes to expectations by event key, for the inbox's host. */
   readonly changes: Map<string, ExpectationChanges>
-  /** The observers that the inbox has given to the receiver. */
+  /** The observers that the inbox gave to the receiver. */
   readonly observers: readonly ActivityObserver[]
   expect(value: unknown): Assertion
 }
 
-/** Declares a test of the suite. It is skipped for an inbox without the feature that it needs. */
+/** Declares a test. Skipped if the inbox lacks the feature it needs. */
 export type Check = (name: string, run: (check: InboxCheck) => Promise<void>, needs?: keyof InboxFeatures) => void
 
-/** Returns the code of the WebhookError that a call throws or rejects with. */
+/** Returns the code of the WebhookError that a call throws or rejects with, if any. */
 export async function codeOf(call: () => unknown): Promise<string | undefined> {
   try {
     await call()

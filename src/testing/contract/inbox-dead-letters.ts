@@ -4,7 +4,7 @@ import type { Check } from './inbox-check.ts'
 
 const failures = [{ handler: 'b', message: 'Error: no' }]
 
-/** Accepts an event that becomes a dead letter at its first attempt, after its handler `a` succeeded. */
+/** Accepts an event that becomes a dead letter at its first attempt. Its handler `a` succeeded. */
 async function makeDeadLetter(inbox: Inbox, calls: Calls, key: string): Promise<void> {
   await inbox.accept(eventOf(key))
   const call = await calls.next()
@@ -12,7 +12,7 @@ async function makeDeadLetter(inbox: Inbox, calls: Calls, key: string): Promise<
   await until(async () => (await inbox.deadLetters.get(key)) !== undefined && (await inbox.stats()).running === 0)
 }
 
-/** Checks that events that could not be handled are kept. */
+/** Checks that failed events are kept as dead letters. */
 export function checkDeadLetters(checkInbox: Check): void {
   const check: Check = (name, run) => checkInbox(name, run, 'keepsEvents')
 

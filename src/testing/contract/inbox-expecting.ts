@@ -4,18 +4,18 @@ import type { Check, InboxCheck } from './inbox-check.ts'
 
 const media = 'media'
 const noon = Date.parse('2026-03-01T12:00:00Z')
-/** The time until a deadline that a check waits for, and until one that it does not, in ms. */
+/** Deadlines that a check waits for, and that it does not (ms). */
 const soonMs = 300
 const laterMs = 60_000
 
-/** The key of the event that reports an expectation as overdue. */
+/** The key of the event that reports an overdue expectation. */
 const overdueKey = (key: string, rule: string): string => `overdue:${rule}:${key}`
 
 interface Begin {
   readonly rule?: string
-  /** The time of the event, in ms after noon. */
+  /** When the event happened (ms after noon). */
   readonly at?: number
-  /** The time until the deadline, in ms from now. */
+  /** The deadline (ms from now). */
   readonly dueInMs?: number
   readonly mediaId?: string
 }
@@ -69,7 +69,7 @@ export function checkExpecting(check: Check): void {
     'hands over nothing when an end was accepted in time',
     async (subject) => {
       const { calls, expect } = subject
-      // Long enough for a busy machine to accept the end.
+      // Long enough to accept the end on a busy machine.
       await begin(subject, 'one', { dueInMs: 2_000 })
       await end(subject, 'end', 1, 'rule')
       const { overdue: witness } = await begin(subject, 'witness', { mediaId: 'witness', dueInMs: 2_000 })

@@ -1,7 +1,7 @@
 import { countsOf, eventOf, until } from './handling.ts'
 import type { Check } from './inbox-check.ts'
 
-/** Checks the order in which events are handed over, and what the inbox does after each result. */
+/** Checks the order of events, and what the inbox does after each result. */
 export function checkHandling(check: Check): void {
   check(
     'hands over the events of one media item one after another, in order',
@@ -11,7 +11,7 @@ export function checkHandling(check: Check): void {
       for (const key of keys) {
         const call = await calls.next()
         expect(call.event.key).toBe(key)
-        // An event of another media item is handed over immediately, before the next event of this media item.
+        // An event of another media item starts at once, before the next one of this media item.
         await inbox.accept(eventOf(`witness of ${key}`))
         const witness = await calls.next()
         expect(witness.event.key).toBe(`witness of ${key}`)
@@ -57,7 +57,7 @@ export function checkHandling(check: Check): void {
       first.finish({ status: 'retry', delayMs: 10, completed: [], failures })
       const second = await calls.next()
       expect(second.attempt.failures).toEqual(failures)
-      // For example, because the inbox took it back: no handler failed in it.
+      // For example, the inbox took it back: no handler failed.
       second.finish({ status: 'retry', delayMs: 10, completed: ['a'], failures: [] })
       const third = await calls.next()
       expect(third.attempt.failures).toEqual(failures)
@@ -77,7 +77,7 @@ export function checkHandling(check: Check): void {
     const failedAt = performance.now()
     first.finish({ status: 'retry', delayMs: 250, completed: [], failures: [] })
     await calls.next()
-    // Timers may be a millisecond early.
+    // Timers may fire a millisecond early.
     expect(performance.now() - failedAt >= 248).toBe(true)
   })
 

@@ -3,13 +3,13 @@ import type { Pauses } from '../../inbox/reading.ts'
 import { type Call, eventOf, until } from './handling.ts'
 import type { Check, InboxCheck } from './inbox-check.ts'
 
-/** More than an inbox of the suite runs at a time. */
+/** More events than an inbox under test runs at a time. */
 const many = 40
 
-/** The time in which an attempt begins that should not, in ms. */
+/** How long to watch for an attempt that must not start (ms). */
 const soonMs = 150
 
-/** A run that waits for a limit, and notes what it is told. */
+/** A run that waits for a limit and counts its calls. */
 class Parked implements ParkedRun {
   readonly handler = 'a'
   readonly call: Call
@@ -22,7 +22,7 @@ class Parked implements ParkedRun {
 
   resume(): void {
     this.resumed++
-    // The attempt must not go on.
+    // The attempt must not continue.
     if (this.call.attempt.aborted) this.call.finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
   }
 
@@ -31,11 +31,11 @@ class Parked implements ParkedRun {
   }
 }
 
-/** Checks that attempts can wait for the limit of a handler without a place among the running ones. */
+/** Checks that attempts can wait for a handler's limit without holding a slot. */
 export function checkLimits(checkInbox: Check): void {
   const check = (name: string, run: (check: InboxCheck) => Promise<void>) => checkInbox(name, run, 'limits')
 
-  /** Accepts an event and parks its attempt. `undefined` if the inbox wants it back. */
+  /** Accepts an event and parks its attempt. Returns `undefined` if the inbox wants it back. */
   const park = async ({ inbox, calls }: InboxCheck, key: string, media?: string): Promise<Parked | undefined> => {
     await inbox.accept(eventOf(key, media))
     const call = await calls.next()
@@ -70,7 +70,7 @@ export function checkLimits(checkInbox: Check): void {
     await until(async () => parked?.resumed === 1)
     const { waiting, running } = await inbox.stats()
     expect({ waiting, running }).toEqual({ waiting: 0, running: 1 })
-    // It can wait again, for another handler.
+    // It may wait again, for another handler.
     expect(parked?.call.attempt.park?.(parked)).toBe(true)
     parked?.call.attempt.unpark?.()
     await until(async () => parked?.resumed === 2)
@@ -109,7 +109,7 @@ export function checkLimits(checkInbox: Check): void {
     const parked = await park(subject, 'limited')
     const { unfinished } = await inbox.close({ timeoutMs: 100 })
     expect(parked?.abandoned).toBe(1)
-    // Other processes may go on with it.
+    // Other processes may continue it.
     expect(unfinished.filter(({ state }) => state !== 'waiting')).toEqual([])
   })
 

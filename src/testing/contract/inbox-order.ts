@@ -8,14 +8,14 @@ const soon = retryIn(300)
 const released: AttemptResult = { status: 'retry', delayMs: 0, completed: [], failures: [], counts: false }
 const media = 'media'
 
-/** Accepts events of one media item, and returns the attempt at the first. */
+/** Accepts events of one media item and returns the attempt at the first. */
 async function first({ inbox, calls }: InboxCheck, ...keys: readonly string[]): Promise<Call> {
-  // Received now: the longer ago, the longer an event is released.
+  // Received now: the older an event, the longer its release.
   for (const key of keys) await inbox.accept({ ...eventOf(key, media), receivedAt: new Date() })
   return calls.next()
 }
 
-/** Handles attempts until each of so many events was handled, and returns their keys in order. */
+/** Handles attempts until `count` events were handled. Returns their keys in order. */
 async function handledKeys({ calls }: InboxCheck, count: number): Promise<string[]> {
   const keys: string[] = []
   while (keys.length < count) {
@@ -26,7 +26,7 @@ async function handledKeys({ calls }: InboxCheck, count: number): Promise<string
   return keys
 }
 
-/** Checks that an inbox of a strict order lets no event overtake an earlier one of its media item. */
+/** Checks that a strictly ordered inbox lets no event overtake an earlier one of its media item. */
 export function checkOrder(checkInbox: Check): void {
   const check = (name: string, run: (subject: InboxCheck) => Promise<void>) => checkInbox(name, run, 'strict')
 
@@ -80,7 +80,7 @@ export function checkOrder(checkInbox: Check): void {
     while (handled.length < items * each) {
       const call = await calls.next()
       const { key } = call.event
-      // Every second event fails once.
+      // Every other event fails once.
       const fails = Number(key.at(-1)) % 2 === 0 && call.attempt.number === 1
       if (!fails) handled.push(key)
       call.finish(fails ? retryIn(20) : undefined)

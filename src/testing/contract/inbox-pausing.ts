@@ -2,16 +2,16 @@ import type { Operations, Pauses } from '../../inbox/reading.ts'
 import { type Calls, eventOf, until } from './handling.ts'
 import { type Check, codeOf, type InboxCheck } from './inbox-check.ts'
 
-/** The time in which an attempt begins that should not, in ms. */
+/** How long to watch for an attempt that must not start (ms). */
 const soonMs = 150
 
 interface PausingCheck extends InboxCheck {
   readonly pauses: Pauses
-  /** Returns `true` if no attempt begins for some time. */
+  /** Returns `true` if no attempt starts for a while. */
   isQuiet(): Promise<boolean>
 }
 
-/** Checks that operators can pause the inbox and its handlers, resume them, and see what they did. */
+/** Checks that operators can pause and resume the inbox and its handlers, and see what they did. */
 export function checkPausing(checkInbox: Check): void {
   const check = (name: string, run: (check: PausingCheck) => Promise<void>) =>
     checkInbox(
@@ -71,7 +71,7 @@ export function checkPausing(checkInbox: Check): void {
     const { inbox, pauses, calls, expect } = subject
     expect(await pauses.pause({ handler: 'a', by: 'ana' })).toBe(true)
     expect((await pauses.list()).map(({ handler, by }) => [handler, by])).toEqual([['a', 'ana']])
-    // A new event is released for a second or so.
+    // A new event is released for about a second.
     await inbox.accept({ ...eventOf('one'), receivedAt: new Date() })
     const first = await calls.next()
     expect(['a', 'b'].map((handler) => first.attempt.isPaused?.(handler))).toEqual([true, false])
@@ -87,7 +87,7 @@ export function checkPausing(checkInbox: Check): void {
   check('pauses nothing twice, and resumes only what is paused', async ({ pauses, expect }) => {
     expect(await pauses.resume()).toBe(false)
     expect(await pauses.pause({ by: 'ana' })).toBe(true)
-    // Another process may have it.
+    // Another process may know the handler.
     expect(await pauses.pause({ handler: 'unknown' })).toBe(true)
     const paused = await pauses.list()
     expect(paused.map(({ handler }) => handler).toSorted()).toEqual(['unknown', undefined])

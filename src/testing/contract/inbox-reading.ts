@@ -8,10 +8,9 @@ const failures = [{ handler: 'b', message: 'Error: no' }]
 const later = { status: 'retry', delayMs: 60_000, completed: ['a'], failures } as const
 const trace = { traceparent: '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01' }
 
-/** An inbox whose events can be read. */
 type Readable = InboxCheck & { readonly events: InboxEvents }
 
-/** Accepts an event, received `second` seconds after the others, and waits until its handlers run. */
+/** Accepts an event, received `second` seconds after the others, and waits until it runs. */
 async function start(
   { inbox, calls }: Readable,
   key: string,
@@ -33,7 +32,6 @@ async function inState({ events }: Readable, key: string, state: EventRecord['st
   return (await events.get(key)) as EventRecord
 }
 
-/** Makes a dead letter. */
 async function makeDeadLetter(subject: Readable, key: string, change?: Partial<AcceptedEvent['event']>): Promise<void> {
   const call = await start(subject, key, 0, change)
   call.finish({ status: 'dead', completed: ['a'], failures })
@@ -42,7 +40,7 @@ async function makeDeadLetter(subject: Readable, key: string, change?: Partial<A
 
 const keysOf = (records: readonly EventRecord[]): string[] => records.map(({ key }) => key)
 
-/** Checks that an inbox shows its events and the outcome of each. */
+/** Checks that an inbox shows its events and their outcomes. */
 export function checkReading(checkInbox: Check): void {
   const check = (name: string, run: (subject: Readable) => Promise<void>) =>
     checkInbox(
@@ -88,7 +86,7 @@ export function checkReading(checkInbox: Check): void {
   check('lists every event once, page by page, in both orders', async (subject) => {
     const { events, expect } = subject
     const keys = ['1', '2', '3', '4', '5']
-    // Events that were received in the same millisecond have no order of their own, and one of them can end a page.
+    // Events received in the same millisecond are unordered, and a page may end between them.
     const seconds = [0, 0, 1, 1, 2]
     for (const [index, key] of keys.entries()) {
       const call = await start(subject, key, seconds[index])
@@ -140,7 +138,7 @@ export function checkReading(checkInbox: Check): void {
     expect(record.completed).toEqual(['a'])
     expect(record.failedAttempts.map(({ number, failures: each }) => [number, each])).toEqual([[1, failures]])
     const [failed] = record.failedAttempts
-    // The clocks of a database and of this process can differ.
+    // The database's clock may differ from ours.
     expect(Math.abs(Number(failed?.failedAt) - before) < 10_000).toBe(true)
     expect(Math.abs(Number(record.dueAt) - before - 60_000) < 10_000).toBe(true)
     expect(record.endedAt).toBe(undefined)
@@ -257,7 +255,7 @@ export function checkReading(checkInbox: Check): void {
   })
 
   check('says since when the oldest event waits', async ({ inbox, calls, ordered, expect }) => {
-    // If no order is kept, none of so few events waits.
+    // Without an order, nothing waits among so few events.
     if (!ordered) return
     const [first, second] = [eventOf('1', 'm'), { ...eventOf('2', 'm'), receivedAt: new Date('2026-03-01T12:00:09Z') }]
     await inbox.accept(first)

@@ -4,23 +4,22 @@ import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
 import { type Call, eventOf, until } from './handling.ts'
 import { type Check, codeOf, type InboxCheck, type TransactionSubject } from './inbox-check.ts'
 
-/** The subject of each test of this file. */
 interface TransactionCheck extends InboxCheck {
-  /** Writes a text in a transaction of a handler of the attempt, and resolves with `result of ‹text›`. */
+  /** Writes a text in a transaction of a handler. Resolves with `result of ‹text›`. */
   transact(call: Call, handler: string, text: string, options?: TransactOptions): Promise<string>
-  /** Reads every text that was committed, in alphabetical order. */
+  /** Reads all committed texts, sorted. */
   texts(): Promise<readonly string[]>
 }
 
 interface TransactOptions {
   readonly signal?: AbortSignal
-  /** Runs in the transaction, after the text is written. */
+  /** Runs in the transaction, after the write. */
   readonly afterwards?: () => void
 }
 
 const failures = [{ handler: 'other', message: 'Error: no' }]
 
-/** Checks that a handler's writes and the record that it has completed are committed together. */
+/** Checks that a handler's writes and its completion are committed together. */
 export function checkTransactions(checkInbox: Check): void {
   const check = (name: string, run: (check: TransactionCheck) => Promise<void>): void => {
     const runWith = (subject: InboxCheck) => {
@@ -91,7 +90,7 @@ export function checkTransactions(checkInbox: Check): void {
     await inbox.accept(eventOf('one'))
     const call = await calls.next()
     await transact(call, 'writes', 'text')
-    // As if the process had ended before it knew that the transaction was committed.
+    // As if the process had crashed before it knew about the commit.
     call.finish({ status: 'dead', completed: [], failures })
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined && (await inbox.stats()).running === 0)
     expect((await inbox.deadLetters.get('one'))?.completed).toEqual(['writes'])
@@ -165,7 +164,7 @@ const fail = (error: Error): never => {
   throw error
 }
 
-/** Returns the error that a promise rejects with, or `undefined`. */
+/** Returns the error that a promise rejects with, if any. */
 const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => undefined,
@@ -187,7 +186,7 @@ async function transact(
       return `result of ${text}`
     }
     const written = write(client, text)
-    // If transactions are synchronous, their function must not return a promise.
+    // A synchronous transaction must not return a promise.
     if (!isPromise(written)) return end()
     return written.then(end).then((result) => (signal.aborted ? new Promise<string>(() => {}) : result))
   })

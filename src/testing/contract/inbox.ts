@@ -15,13 +15,13 @@ import { checkReading } from './inbox-reading.ts'
 import { checkTransactions } from './inbox-transactions.ts'
 import { type Runner, skip } from './runner.ts'
 
-/** An inbox to test. */
+/** An inbox under test. */
 export interface InboxSubject {
   /** A fresh definition, not opened yet, of an inbox that handles at least four events at a time. */
   readonly inbox: InboxDefinition
-  /** The use of its database, if its handlers get transactions. */
+  /** Access to its database, if handlers get transactions. */
   readonly transactions?: TransactionSubject
-  /** Frees the resources of the subject, after the inbox was closed. */
+  /** Releases the resources of the subject, after the inbox is closed. */
   close?(): MaybePromise<void>
 }
 
@@ -32,8 +32,8 @@ export interface InboxSubject {
  * import { expect, test } from 'vitest'
  * inboxContract(() => ({ inbox: myInbox() }), { test, expect })
  * ```
- * @param factory makes a fresh subject for each test
- * @param features the parts of the contract that the inbox keeps. Tests of the others are skipped.
+ * @param factory creates a fresh subject for each test
+ * @param features optional parts that the inbox has; tests of the others are skipped
  */
 export function inboxContract(
   factory: () => MaybePromise<InboxSubject>,

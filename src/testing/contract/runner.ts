@@ -1,4 +1,4 @@
-/** The assertions that the contract suites use. The `expect` of Vitest, Jest and bun:test provides them. */
+/** The assertions the suites use. `expect` of Vitest, Jest and bun:test has them. */
 export interface Assertion {
   toBe(expected: unknown): void
   toEqual(expected: unknown): void
@@ -6,11 +6,11 @@ export interface Assertion {
 
 type Register = (name: string, run: () => Promise<void>) => unknown
 
-/** The functions of a test runner that the contract suites use. Vitest, Jest and bun:test provide them. */
+/** The parts of a test runner the suites use. Vitest, Jest and bun:test have them. */
 export interface Runner {
-  /** Registers a test. `skip` registers one that does not apply; a runner without it leaves those out. */
+  /** Registers a test. `skip` reports one that does not apply; without it, such tests are left out. */
   readonly test: Register & { readonly skip?: Register }
-  /** Begins an assertion. */
+  /** Starts an assertion. */
   expect(value: unknown): Assertion
 }
 

@@ -6,18 +6,18 @@ import { type Runner, skip } from './runner.ts'
 export interface StoreSubject {
   /** A fresh store that has seen no key. */
   readonly store: StoreSteps
-  /** Lets `ms` milliseconds pass for the store, by an injected clock or in real time. */
+  /** Advances the store's time, by an injected clock or in real time. */
   advance(ms: number): MaybePromise<void>
-  /** Cuts the connection to the place where the store keeps its keys. */
+  /** Cuts the connection to the store's keys. */
   breakConnection?(): MaybePromise<void>
   /** Releases the resources of the subject. */
   close?(): MaybePromise<void>
 }
 
-/** The parts of the contract that a store can leave out. */
+/** Optional parts of the contract. */
 export interface StoreFeatures {
   /**
-   * `true` when the store reaches its keys through a connection, which its subjects can break.
+   * `true` if the store reaches its keys over a connection, which the subject can break.
    * @defaultValue true
    */
   readonly connection?: boolean
@@ -25,7 +25,7 @@ export interface StoreFeatures {
 
 const lease = 60_000
 
-// Keys that a careless encoding would mix up.
+// Keys that careless encoding would mix up.
 const awkwardKeys = [
   'a',
   'A',
@@ -58,8 +58,8 @@ const jsonKeys = [
  * import { expect, test } from 'vitest'
  * storeContract(() => ({ store: myStore(), advance: (ms) => sleep(ms) }), { test, expect }, { connection: false })
  * ```
- * @param factory makes a fresh subject for each test
- * @param features the parts of the contract that the store keeps. Tests of the others are skipped.
+ * @param factory creates a fresh subject for each test
+ * @param features optional parts that the store has; tests of the others are skipped
  */
 export function storeContract(
   factory: () => MaybePromise<StoreSubject>,
@@ -180,7 +180,7 @@ export function storeContract(
     expect(await store.claim('key', 'a', lease)).toBe('done')
   })
 
-  // The answer to a completion can be lost. The owner then completes again.
+  // The owner completes again if the answer to its first completion is lost.
   check('completes a key again for the owner that completed it', async ({ store }) => {
     await store.claim('key', 'a', lease)
     await store.complete('key', 'a')

@@ -11,7 +11,7 @@ import type { Runner } from '../runner.ts'
 import type { Answer, Fields } from './connection.ts'
 import { type Fixture, fixtures, freshBody, type MountAdapter } from './fixture.ts'
 
-/** A row of the table of outcomes: how to cause the outcome, and the expected answer. */
+/** How to cause an outcome, and the expected answer. */
 interface Row {
   readonly outcome: string
   readonly status: number
@@ -20,7 +20,7 @@ interface Row {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Makes the options of a receiver whose inbox answers every event with `accept`. */
+/** Options for an inbox that answers every event with `accept`. */
 const inboxThat = (accept: Inbox['accept']) => (): Partial<ReceiverOptions> => ({
   inbox: {
     name: 'inboxThat',
@@ -74,7 +74,7 @@ async function afterClose({ receiver, post }: Fixture): Promise<Answer> {
   return post(freshBody())
 }
 
-/** Tests the answer to each outcome, and the request that the verifier sees. */
+/** Tests the answer to each outcome, and the request the verifier sees. */
 export function answers(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
 
@@ -113,7 +113,7 @@ export function answers(mount: MountAdapter, { test, expect }: Runner): void {
     () => ({ verify: urlToken(token) }),
   )
 
-  // If the adapter took the first or the last of two fields, a sender could slip one past a proxy that checks the
+  // An adapter that picks the first or the last duplicate would let a sender slip one past a proxy that checks the
   // other.
   const credentials = { username: 'media', password: 'pässword' }
   const hmac = { secret: 'secret', header: 'x-signature' }

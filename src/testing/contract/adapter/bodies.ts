@@ -23,15 +23,15 @@ const rejectedTypes = [
   'text/json',
 ]
 
-// Bytes that change when they are parsed and written again.
+// Bytes that a parse and stringify round trip would change.
 const exactBody = encoder.encode(
   `{ "type" : "encoding.finished","media_id":"\\u0061-1",\r\n\t"title":"\\u003c映画\\/ 🎬 \\ud83c\\udfac\\u003e","n":1.0e2 }\n`,
 )
 
-/** Gives the server time to read the bytes that were sent. */
+/** Gives the server time to read what was sent. */
 const aMoment = () => new Promise<void>((resolve) => setTimeout(resolve, 2))
 
-/** Tests bodies of different content types, lengths and speeds. */
+/** Tests bodies of various content types, lengths and speeds. */
 export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
   const limited = (name: string, run: (fixture: Fixture, connection: Connection) => Promise<void>) =>
@@ -87,7 +87,7 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
   })
 
   limited('lets a sender finish sending, so that it reads the rejection', async ({ url }, connection) => {
-    // Few pauses: an adapter need not wait for a sender that takes half a second.
+    // Few waits: an adapter need not wait for a sender that takes half a second.
     const pieces = 8
     const piece = new Uint8Array(262_144)
     connection.send(requestHead('POST', url, lengthOf(pieces * piece.byteLength)))
@@ -104,7 +104,7 @@ export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
     connection.send(chunk(bodyOfLength(limit)))
     connection.send(chunk(new Uint8Array([32])))
     expect((await connection.answer()).status).toBe(413)
-    // The sender continues until the connection ends.
+    // Keep sending until the connection ends.
     while (!connection.isClosed) {
       connection.send(chunk(new Uint8Array(65_536)))
       await aMoment()

@@ -3,20 +3,17 @@ import type { Socket } from 'node:net'
 /** The answer to a request. */
 export interface Answer {
   readonly status: number
-  /** Header fields by lower-case name. Several fields of one name are joined with `, `. */
+  /** Headers by lower-case name. Duplicates are joined with `, `. */
   readonly headers: ReadonlyMap<string, string>
   readonly body: string
 }
 
-/** Header fields in the order in which they are sent. A name may occur twice. */
+/** Headers in sending order. Names may repeat. */
 export type Fields = readonly (readonly [name: string, value: string])[]
 
-/**
- * A connection that sends exact bytes, which no HTTP client does: heads without bodies, wrong lengths, bodies in
- * pieces.
- */
+/** A connection that sends raw bytes, as no HTTP client does: heads without bodies, wrong lengths, bodies in pieces. */
 export class Connection {
-  /** Resolves once the connection has ended for any reason. */
+  /** Resolves once the connection has ended, for any reason. */
   readonly closed: Promise<void>
   readonly #socket: Socket
   #received = Buffer.alloc(0)
@@ -25,7 +22,7 @@ export class Connection {
 
   constructor(socket: Socket) {
     this.#socket = socket
-    // A broken connection also closes, and `closed` reports that.
+    // A broken connection also closes, which `closed` reports.
     socket.on('error', () => {})
     socket.on('data', (chunk: Buffer) => {
       this.#received = Buffer.concat([this.#received, chunk])
@@ -48,7 +45,7 @@ export class Connection {
     if (!this.#isClosed) this.#socket.write(data)
   }
 
-  /** Reads the next answer. Rejects when the connection ends without one. */
+  /** Reads the next answer. Rejects if the connection ends without one. */
   async answer(method = 'POST'): Promise<Answer> {
     for (;;) {
       const answer = this.#readAnswer(method)
@@ -74,7 +71,7 @@ export class Connection {
     return { status, headers, body }
   }
 
-  /** Disconnects immediately, like a sender that crashes. */
+  /** Disconnects at once, like a sender that crashes. */
   destroy(): void {
     this.#socket.destroy()
   }
@@ -92,9 +89,9 @@ function readFields(lines: readonly string[]): Map<string, string> {
   return fields
 }
 
-/** Opens a connection to the server of a URL. */
+/** Connects to the server of a URL. */
 export async function connectTo(url: string): Promise<Connection> {
-  // It is imported on demand, so that the other helpers load on runtimes without sockets.
+  // Imported on demand: the other helpers must load on runtimes without sockets.
   const { connect } = await import('node:net')
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -102,14 +99,14 @@ export async function connectTo(url: string): Promise<Connection> {
   return new Connection(socket)
 }
 
-/** Writes the head of a request. */
+/** Writes a request head. */
 export function requestHead(method: string, url: string, fields: Fields): string {
   const { host, pathname, search } = new URL(url)
   const lines = [['Host', host] as const, ...fields].map(([name, value]) => `${name}: ${value}\r\n`)
   return `${method} ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n`
 }
 
-/** Writes a chunk of a chunked body. */
+/** Encodes a chunk of a chunked body. */
 export function chunk(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.from(`${bytes.byteLength.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
 }

@@ -7,12 +7,12 @@ import { type Fixture, fixtures, freshBody, type MountAdapter } from './fixture.
 
 const json: Fields = [['Content-Type', 'application/json']]
 const deliveriesInARow = 200
-/** The pieces of an endless body: their size, the pause after each (ms), and their number within 4 s at least. */
+/** An endless body: piece size (bytes), delay after each (ms), and the number of pieces (at least 4 s). */
 const pieceBytes = 16_384
 const pieceMs = 4
 const maxPieces = 1_000
 
-/** Tests how a connection can be used after a delivery. */
+/** Tests that a connection stays usable, or ends, after a delivery. */
 export function connections(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
 
@@ -45,7 +45,7 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
     () => ({ verify: urlToken(token) }),
   )
 
-  // The unread body of a rejected delivery must not be parsed as another request.
+  // The unread body of a rejected delivery must not be parsed as the next request.
   for (const [method, type] of [
     ['POST', 'text/plain'],
     ['PUT', 'application/json'],
@@ -69,7 +69,7 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
     })
   }
 
-  // Whoever can be rejected can send for ever, and the application would read all of it.
+  // A rejected sender could send for ever, and the application would read it all.
   const endless = async ({ url, connect }: Fixture, method: string, fields: Fields) => {
     const connection = await connect()
     connection.send(requestHead(method, url, fields))

@@ -10,7 +10,7 @@ import type { Signer } from '../../signers.ts'
 import type { Runner } from '../runner.ts'
 import { type Answer, type Connection, connectTo, type Fields, requestHead } from './connection.ts'
 
-/** A mounted receiver that listens. */
+/** A mounted receiver that is listening. */
 export interface Mounted {
   /** The URL for deliveries. */
   readonly url: string
@@ -18,15 +18,15 @@ export interface Mounted {
   close(): Promise<void>
 }
 
-/** Mounts a receiver with the adapter, for every method, on a separate server. */
+/** Mounts a receiver with the adapter, for every method, on its own server. */
 export type MountAdapter = (receiver: Pick<Receiver, 'receive'>) => Promise<Mounted>
 
-/** The options of a delivery in a test. */
+/** How to send a test delivery. */
 export interface PostOptions {
   readonly method?: string
   readonly sign?: Signer
   /**
-   * Header fields in addition to those of the signature.
+   * Headers besides the signature's.
    * @defaultValue the content type
    */
   readonly fields?: Fields
@@ -36,16 +36,16 @@ export interface PostOptions {
 export interface Fixture {
   readonly receiver: Receiver
   readonly url: string
-  /** The outcomes of all deliveries so far, in order. */
+  /** All outcomes so far, in order. */
   readonly outcomes: DeliveryOutcome[]
   readonly handled: MediaEvent[]
-  /** The number of deliveries that the adapter has passed on that have no acknowledgement yet. */
+  /** Counts deliveries passed on by the adapter that are not acknowledged yet. */
   readonly pending: () => number
-  /** Resolves once the condition holds. It is checked when a delivery arrives and when it is acknowledged. */
+  /** Resolves once the condition holds. Checked when a delivery arrives and when it is acknowledged. */
   until(condition: () => boolean): Promise<void>
-  /** Opens a connection, which is closed after the test. */
+  /** Opens a connection, closed after the test. */
   connect(): Promise<Connection>
-  /** Sends a delivery in one piece on a connection, and keeps it open. */
+  /** Sends a delivery in one piece on a connection, and keeps the connection open. */
   send(connection: Connection, body: Uint8Array, options?: PostOptions): Promise<Answer>
   /** Sends a delivery on a new connection. */
   post(body: Uint8Array, options?: PostOptions): Promise<Answer>
@@ -55,12 +55,12 @@ const json: Fields = [['Content-Type', 'application/json']]
 const ignore = () => {}
 const silent: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-/** Makes the body of a new event. */
+/** Returns the body of a new event. */
 export function freshBody(): Uint8Array {
   return encodePayload(samplePayload('encoding.finished', { media_id: crypto.randomUUID() }))
 }
 
-/** Makes the body of a new event with the given length in bytes. */
+/** Returns the body of a new event, padded to a length in bytes. */
 export function bodyOfLength(length: number): Uint8Array {
   const body = freshBody()
   const padded = new Uint8Array(length).fill(' '.charCodeAt(0))
@@ -68,7 +68,7 @@ export function bodyOfLength(length: number): Uint8Array {
   return padded
 }
 
-/** Returns a function that defines a test. Each test gets a fixture, which is closed afterwards. */
+/** Returns a function that defines a test with its own fixture, closed afterwards. */
 export function fixtures(mount: MountAdapter, { test }: Pick<Runner, 'test'>) {
   return (name: string, run: (fixture: Fixture) => Promise<void>, options?: () => Partial<ReceiverOptions>): void => {
     test(name, async () => {
