@@ -5,7 +5,7 @@ import { within } from '../internal/timers.ts'
 import type { Instruments } from './instruments.ts'
 
 /** The time for which an export waits for the inbox, in ms. */
-const patienceMs = 5_000
+const statsTimeoutMs = 5_000
 
 type Gauges = Pick<Instruments, 'states' | 'deadLetters' | 'oldestWaiting' | 'expected'>
 
@@ -32,7 +32,7 @@ export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attribu
 /** Returns `undefined` while the inbox cannot be asked: the other metrics are exported anyway. */
 async function statsOf(inbox: Inbox): Promise<InboxStats | undefined> {
   try {
-    return await within(patienceMs, Promise.resolve(inbox.stats()), () => undefined)
+    return await within(statsTimeoutMs, Promise.resolve(inbox.stats()), () => undefined)
   } catch (error) {
     diag.warn('media-webhooks: the inbox could not be asked for its numbers', error)
     return undefined

@@ -20,7 +20,7 @@ const noMeter = createNoopMeter()
 export class Meters {
   readonly #own: Attributes
   readonly #destinations: Destinations
-  readonly #given: MeterProvider | undefined
+  readonly #configuredProvider: MeterProvider | undefined
   readonly #errorType = limitedErrorTypes()
   readonly #sets = new AttributeSets()
   #provider: MeterProvider | undefined
@@ -34,7 +34,7 @@ export class Meters {
     this.#destinations = destinations
     this.#own = own
     this.#ofInbox = own
-    this.#given = meterProvider
+    this.#configuredProvider = meterProvider
   }
 
   opened(inbox: Inbox, name: string): void {
@@ -55,7 +55,7 @@ export class Meters {
    * metrics does not forward to a later one, so an SDK that starts after the receiver would get nothing.
    */
   #current(): Instruments | undefined {
-    const provider = this.#given ?? metrics.getMeterProvider()
+    const provider = this.#configuredProvider ?? metrics.getMeterProvider()
     if (this.#provider === provider) return this.#instruments
     const meter = provider.getMeter(scope)
     this.#provider = provider

@@ -38,7 +38,7 @@ const processing = { ...system, 'messaging.operation.name': 'process', 'messagin
 /** Makes the spans of deliveries and of the runs of handlers. */
 export class Spans {
   readonly #provider: TracerProvider | undefined
-  #known: Tracer | undefined
+  #cachedTracer: Tracer | undefined
   readonly #receiving: Attributes
   readonly #processing: Attributes
   readonly #attributes: SpansOptions['attributes']
@@ -60,12 +60,12 @@ export class Spans {
 
   /** The tracer of the SDK. `undefined` while there is none: a span would be useless. */
   #tracer(): Tracer | undefined {
-    if (this.#known !== undefined) return this.#known
+    if (this.#cachedTracer !== undefined) return this.#cachedTracer
     const provider = this.#provider ?? trace.getTracerProvider()
     // The global provider stands for the SDK's, which may start later.
-    this.#known =
+    this.#cachedTracer =
       provider instanceof ProxyTracerProvider ? provider.getDelegateTracer(scope) : provider.getTracer(scope)
-    return this.#known
+    return this.#cachedTracer
   }
 
   /** The sender calls the receiver, within the server's span. So this one is neither of a client nor of a server. */
@@ -87,7 +87,7 @@ export class Spans {
   startRun({ accepted: { event, trace: carrier }, handler, attempt }: StartedRun): RunSpan {
     const tracer = this.#tracer()
     if (tracer === undefined) return untraced
-    const { parent, links } = this.#placeOf(carrier)
+    const { parent, links } = this.#parentOf(carrier)
     const destination = this.#destinations.of(event.type)
     const attributes = {
       ...this.#processing,
@@ -109,7 +109,7 @@ export class Spans {
    * The run belongs to the delivery's trace. The active span does not count, unless it is that of a queue's consumer.
    * An inbox starts one event when another one has ended, so the active span could be any.
    */
-  #placeOf(carrier: TraceCarrier | undefined): { readonly parent: Context; readonly links: Link[] } {
+  #parentOf(carrier: TraceCarrier | undefined): { readonly parent: Context; readonly links: Link[] } {
     const parent = fromCarrier(carrier)
     const delivery = trace.getSpanContext(parent)
     const consumer = this.#hasConsumer ? trace.getSpanContext(context.active()) : undefined

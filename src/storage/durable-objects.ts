@@ -90,8 +90,8 @@ export async function askObject(namespace: ObjectNamespace, question: Question, 
 async function askOnce(namespace: ObjectNamespace, { name, step, input }: Question, timeoutMs: number) {
   // A stub that has failed once keeps failing, so each try has its own.
   const stub = namespace.get(namespace.idFromName(name))
-  const asked = stub.fetch('https://media-webhooks/', { method: 'POST', body: JSON.stringify({ step, input }) })
-  const answer = asked.then((response) => response.json() as Promise<Answer>)
+  const fetching = stub.fetch('https://media-webhooks/', { method: 'POST', body: JSON.stringify({ step, input }) })
+  const answer = fetching.then((response) => response.json() as Promise<Answer>)
   const { result, error } = await within(timeoutMs, answer, () => {
     throw new Error(`no answer within ${Math.round(timeoutMs)} ms`)
   })

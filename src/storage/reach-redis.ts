@@ -3,9 +3,9 @@ import { within } from '../internal/timers.ts'
 
 /**
  * Runs one step in Redis, and rejects when Redis does not answer in time.
- * @param late called with an answer that came after that
+ * @param onLate called with an answer that came after that
  */
-export type ReachRedis = <T>(step: () => Promise<T>, late?: (answer: T) => void) => Promise<T>
+export type ReachRedis = <T>(step: () => Promise<T>, onLate?: (answer: T) => void) => Promise<T>
 
 export interface ReachOptions {
   /** Returns true if the client is connected, so that commands are sent immediately. */
@@ -23,13 +23,13 @@ const maxUnanswered = 500
 const maxWaiting = 10_000
 
 /** The interval at which a connecting client is checked, and the first delay before a step is repeated (ms). */
-const lookMs = 10
+const pollMs = 10
 
 /** Maximum delay before a step is repeated (ms). */
 const maxDelayMs = 160
 
 /** Redis did nothing, for a while: it is failing over, starting, runs a script, or cannot write to its disk. */
-const notNow = /\b(READONLY|MASTERDOWN)\b|(^|-)(LOADING|BUSY|MISCONF|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/
+const temporarilyUnavailable = /\b(READONLY|MASTERDOWN)\b|(^|-)(LOADING|BUSY|MISCONF|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/
 
 /** This server is a replica. */
 const replica = /\b(READONLY|MASTERDOWN)\b/
@@ -41,18 +41,18 @@ const replica = /\b(READONLY|MASTERDOWN)\b/
  */
 export function redisReach(options: ReachOptions): ReachRedis {
   const { isReady, timeoutMs } = options
-  const line = new Line(isReady)
+  const queue = new StepQueue(isReady)
 
-  return async (step, late) => {
-    const turn = new Turn()
-    const tooLate = (): never => {
+  return async (step, onLate) => {
+    const pending = new PendingStep()
+    const onTimeout = (): never => {
       if (!isReady()) throw new Error('there is no connection to Redis')
-      throw turn.error ?? new Error(`no answer from Redis within ${timeoutMs} ms`)
+      throw pending.error ?? new Error(`no answer from Redis within ${timeoutMs} ms`)
     }
-    const answered = tries(step, turn, line, options)
-    return inTime(answered, timeoutMs, tooLate, late).finally(() => {
-      turn.isOver = true
-      line.leave(turn)
+    const answer = withRetries(step, pending, queue, options)
+    return withinTimeout(answer, timeoutMs, onTimeout, onLate).finally(() => {
+      pending.isOver = true
+      queue.leave(pending)
     })
   }
 }
@@ -62,26 +62,26 @@ export function redisReach(options: ReachOptions): ReachRedis {
  * Nor does a step wait for others: on Workers, those of another request may never end.
  */
 export function redisReachOverHttp(timeoutMs: number): ReachRedis {
-  const tooLate = (): never => {
+  const onTimeout = (): never => {
     throw new Error(`no answer from Redis within ${timeoutMs} ms`)
   }
-  return async (step, late) => inTime(step(), timeoutMs, tooLate, late)
+  return async (step, onLate) => withinTimeout(step(), timeoutMs, onTimeout, onLate)
 }
 
-async function inTime<T>(
-  answered: Promise<T>,
+async function withinTimeout<T>(
+  answer: Promise<T>,
   timeoutMs: number,
-  tooLate: () => never,
-  late: ((answer: T) => void) | undefined,
+  onTimeout: () => never,
+  onLate: ((answer: T) => void) | undefined,
 ): Promise<T> {
   let isOver = false
-  if (late !== undefined)
-    answered.then(
-      (answer) => isOver && late(answer),
+  if (onLate !== undefined)
+    answer.then(
+      (value) => isOver && onLate(value),
       () => {},
     )
   try {
-    return await within(timeoutMs, answered, tooLate)
+    return await within(timeoutMs, answer, onTimeout)
   } catch (error) {
     throw new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause: withoutCommand(error) })
   } finally {
@@ -95,25 +95,30 @@ export function withoutCommand(error: unknown): unknown {
   return error
 }
 
-async function tries<T>(step: () => Promise<T>, turn: Turn, line: Line, options: ReachOptions): Promise<T> {
-  for (let delayMs = lookMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
-    if (!line.enter()) await line.wait(turn)
+async function withRetries<T>(
+  step: () => Promise<T>,
+  pending: PendingStep,
+  queue: StepQueue,
+  options: ReachOptions,
+): Promise<T> {
+  for (let delayMs = pollMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
+    if (!queue.enter()) await queue.wait(pending)
     try {
       return await step()
     } catch (error) {
-      turn.error = error
+      pending.error = error
       const message = String((error as Error | undefined)?.message)
-      if (turn.isOver || (options.isReady() && !notNow.test(message))) throw error
+      if (pending.isOver || (options.isReady() && !temporarilyUnavailable.test(message))) throw error
       if (options.isReady() && replica.test(message)) options.reconnect?.()
     } finally {
-      line.answered()
+      queue.answered()
     }
     await new Promise((resolve) => setTimeout(resolve, delayMs))
   }
 }
 
 /** A step on its way to Redis. */
-class Turn {
+class PendingStep {
   /** `true` once its caller has stopped waiting. */
   isOver = false
   /** The last error of Redis. */
@@ -122,11 +127,11 @@ class Turn {
 }
 
 /** Steps in order of arrival: each is sent when Redis is connected and few enough others are unanswered. */
-class Line {
+class StepQueue {
   readonly #isReady: () => boolean
-  readonly #waiting = new Set<Turn>()
+  readonly #waiting = new Set<PendingStep>()
   #unanswered = 0
-  #isLooking = false
+  #isPolling = false
 
   constructor(isReady: () => boolean) {
     this.#isReady = isReady
@@ -140,18 +145,18 @@ class Line {
   }
 
   /** Waits for a place. A step whose caller has stopped waiting is forgotten. */
-  wait(turn: Turn): Promise<void> {
+  wait(pending: PendingStep): Promise<void> {
     if (this.#waiting.size >= maxWaiting) throw new Error(`${maxWaiting} steps already wait for Redis`)
     return new Promise((resolve) => {
-      turn.start = resolve
-      if (turn.isOver) return
-      this.#waiting.add(turn)
-      this.#look()
+      pending.start = resolve
+      if (pending.isOver) return
+      this.#waiting.add(pending)
+      this.#poll()
     })
   }
 
-  leave(turn: Turn): void {
-    this.#waiting.delete(turn)
+  leave(pending: PendingStep): void {
+    this.#waiting.delete(pending)
   }
 
   answered(): void {
@@ -160,22 +165,22 @@ class Line {
   }
 
   #startNext(): void {
-    for (const turn of this.#waiting) {
+    for (const pending of this.#waiting) {
       if (this.#unanswered >= maxUnanswered || !this.#isReady()) break
       this.#unanswered++
-      this.#waiting.delete(turn)
-      turn.start()
+      this.#waiting.delete(pending)
+      pending.start()
     }
   }
 
   /** Polls the connection while steps wait, since clients differ in the events that they emit. */
-  #look(): void {
-    if (this.#isLooking) return
-    this.#isLooking = true
+  #poll(): void {
+    if (this.#isPolling) return
+    this.#isPolling = true
     setTimeout(() => {
-      this.#isLooking = false
+      this.#isPolling = false
       this.#startNext()
-      if (this.#waiting.size > 0) this.#look()
-    }, lookMs)
+      if (this.#waiting.size > 0) this.#poll()
+    }, pollMs)
   }
 }

@@ -17,10 +17,10 @@ export function identify(workspace: Workspace, req: HonoRequest): Authentication
   const authorization = req.header('authorization') ?? ''
   const publicKey = req.header('stream-public-key') ?? ''
   const secretKey = req.header('stream-secret-key') ?? ''
-  const found: Authentication[] = []
-  if (authorization !== '') found.push(authorize(workspace, authorization))
-  if (publicKey !== '' || secretKey !== '') found.push(workspace.authenticateKeyPair(publicKey, secretKey))
-  return found.reduce(agree, undefined) ?? { rejected: noCredentials }
+  const identities: Authentication[] = []
+  if (authorization !== '') identities.push(authorize(workspace, authorization))
+  if (publicKey !== '' || secretKey !== '') identities.push(workspace.authenticateKeyPair(publicKey, secretKey))
+  return identities.reduce(agree, undefined) ?? { rejected: noCredentials }
 }
 
 /** Rejects requests without valid credentials, and those of keys that may only upload. */

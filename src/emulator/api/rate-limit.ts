@@ -9,16 +9,16 @@ const minute = 60_000_000_000n
 /** Limits the requests of each credential per minute of the clock. Requests without valid credentials share a count. */
 export function rateLimit(clock: Clock): MiddlewareHandler<ApiEnv> {
   const requests = new Map<string, number>()
-  let counted = 0n
+  let countedMinute = 0n
 
   return async (context, next) => {
     const now = clock()
-    if (now / minute !== counted) requests.clear()
-    counted = now / minute
+    if (now / minute !== countedMinute) requests.clear()
+    countedMinute = now / minute
     const identity = context.get('identity')
-    const who = 'rejected' in identity ? '' : identity.id
-    const count = (requests.get(who) ?? 0) + 1
-    requests.set(who, count)
+    const credential = 'rejected' in identity ? '' : identity.id
+    const count = (requests.get(credential) ?? 0) + 1
+    requests.set(credential, count)
 
     const retryAfter = Math.ceil(Number(minute - (now % minute)) / 1e9)
     context.header('X-RateLimit-Limit', `${requestsPerMinute}`)

@@ -1,12 +1,12 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Handler } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import type { Change, Changes } from '../shared/changes.ts'
 
 /** Minimum pause between two messages, in ms. */
-const delayMs = 200
+const tickMs = 200
 /** The number of pauses without a message after which a comment is sent, to keep the connection alive. */
-const heartbeatPauses = 75
+const heartbeatTicks = 75
 
 /**
  * Streams changes as server-sent events: `data: ["media","sendings"]`. A message only names the kinds of things that
@@ -24,18 +24,18 @@ export function changeStream(changes: Changes, closing: AbortSignal): Handler {
       const changed = new Set<Change['kind']>()
       const unsubscribe = changes.subscribe(({ kind }) => changed.add(kind))
       await stream.write(': open\n\n')
-      for (let quiet = 0; !ended.aborted; quiet++) {
+      for (let idleTicks = 0; !ended.aborted; idleTicks++) {
         if (changed.size > 0) {
           const data = JSON.stringify([...changed])
           changed.clear()
-          quiet = 0
+          idleTicks = 0
           // Resolves once the reader has taken it. For a slow reader, the changes in between become one message.
           await stream.writeSSE({ data })
-        } else if (quiet >= heartbeatPauses) {
-          quiet = 0
+        } else if (idleTicks >= heartbeatTicks) {
+          idleTicks = 0
           await stream.write(': still here\n\n')
         }
-        await pause(delayMs, undefined, { signal: ended }).catch(() => {})
+        await sleep(tickMs, undefined, { signal: ended }).catch(() => {})
       }
       unsubscribe()
     })

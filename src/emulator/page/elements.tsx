@@ -11,10 +11,10 @@ interface MomentProps {
 
 /** A time of day in the time zone of this machine, which is also the reader's. The tooltip has it in UTC. */
 export function Moment({ at, precise = false, dated = false }: MomentProps) {
-  const here = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().replace('T', ' ')
+  const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().replace('T', ' ')
   return (
     <time datetime={at.toISOString()} title={at.toISOString()}>
-      {here.slice(dated ? 0 : 11, precise ? 23 : 19)}
+      {local.slice(dated ? 0 : 11, precise ? 23 : 19)}
     </time>
   )
 }

@@ -25,22 +25,22 @@ export type Posted = Omit<DeliveryRecord, 'attempt' | 'copy' | 'retryInMs'>
 type AnswerOrFailure = Pick<DeliveryRecord, 'answer' | 'failure'>
 
 /** The length of an answer that is kept, in characters. */
-const keptOfAnswer = 1_024
+const maxKeptBody = 1_024
 
 /** The length of an answer's header fields that is kept, in characters. */
-const keptOfHeaders = 2_048
+const maxKeptHeaders = 2_048
 
 /** The length of an answer that is read, in characters. It is enough for any sensible answer, and ends one without an end. */
-const readOfAnswer = 65_536
+const maxReadBody = 65_536
 
 /** Makes one POST. It never rejects: an error becomes the failure in the record. */
 export async function post(request: SentRequest, options: PostOptions): Promise<Posted> {
   const { fault, clock = systemClock } = options
-  const whole = Buffer.from(fault === 'corrupt-body' ? corrupted(request.body) : request.body)
-  const sent = fault === 'cut-connection' ? whole.subarray(0, whole.length / 2) : whole
+  const fullBody = Buffer.from(fault === 'corrupt-body' ? corrupted(request.body) : request.body)
+  const sent = fault === 'cut-connection' ? fullBody.subarray(0, fullBody.length / 2) : fullBody
   const startedAt = dateOf(clock())
   const startedAtMs = performance.now()
-  const result = await exchange(request, whole.length, sent, options).catch(connectionFailure)
+  const result = await exchange(request, fullBody.length, sent, options).catch(connectionFailure)
   return {
     request: fault === undefined ? request : { ...request, body: sent.toString() },
     startedAt,
@@ -93,8 +93,8 @@ async function readAnswer(incoming: IncomingMessage): Promise<Answer> {
   let read = 0
   for await (const chunk of incoming.setEncoding('utf8') as AsyncIterable<string>) {
     read += chunk.length
-    if (body.length < keptOfAnswer) body = (body + chunk).slice(0, keptOfAnswer)
-    if (read >= readOfAnswer) break
+    if (body.length < maxKeptBody) body = (body + chunk).slice(0, maxKeptBody)
+    if (read >= maxReadBody) break
   }
   // It is copied, because a substring keeps the whole string in memory.
   return { status: incoming.statusCode ?? 0, headers: keptHeaders(incoming), body: Buffer.from(body).toString() }
@@ -105,7 +105,7 @@ function keptHeaders({ headers }: IncomingMessage): Record<string, string> {
   const kept = Object.entries(headers).flatMap(([name, value]) => {
     const text = String(value)
     length += name.length + text.length
-    return length <= keptOfHeaders ? [[name, text] as const] : []
+    return length <= maxKeptHeaders ? [[name, text] as const] : []
   })
   return Object.fromEntries(kept)
 }

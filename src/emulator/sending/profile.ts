@@ -12,7 +12,7 @@ export const deliveryTimeoutMs = 3_000
 /** The time limit of the test delivery, including its answer, in ms. */
 export const testTimeoutMs = 1_000
 
-const observedPausesMs = [30_000, 60_000, 120_000, 240_000, 480_000, 960_000]
+const observedDelaysMs = [30_000, 60_000, 120_000, 240_000, 480_000, 960_000]
 
 /**
  * Returns the pause before the next delivery of an event, in ms, or `undefined` when the event is given up.
@@ -25,5 +25,5 @@ const observedPausesMs = [30_000, 60_000, 120_000, 240_000, 480_000, 960_000]
  */
 export function retryDelay(profile: Profile, attempt: number, { reason }: DeliveryFailure): number | undefined {
   if (profile === 'documented') return attempt <= 3 ? 3_000 : undefined
-  return reason === 'status' ? undefined : observedPausesMs[attempt - 1]
+  return reason === 'status' ? undefined : observedDelaysMs[attempt - 1]
 }

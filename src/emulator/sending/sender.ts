@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Signer } from '../../testing/signers.ts'
 import type { Clock } from '../shared/clock.ts'
 import { post } from './post.ts'
@@ -72,7 +72,7 @@ export interface Sender {
 /** The pause that the fault `delay` adds before the first delivery, in ms. */
 const addedDelayMs = 5_000
 
-const atOnce = async () => () => {}
+const immediateTurn = async () => () => {}
 
 /** Creates a sender. */
 export function createSender(options: SenderOptions = {}): Sender {
@@ -91,7 +91,7 @@ export function createSender(options: SenderOptions = {}): Sender {
   return {
     deliver: (url, body, options = {}) => deliver(1, url, body, options),
 
-    async send(url, body, { fault, sign, signal, stop = signal, turn = atOnce, onProgress = () => {} } = {}) {
+    async send(url, body, { fault, sign, signal, stop = signal, turn = immediateTurn, onProgress = () => {} } = {}) {
       const deliverInTurn = async (attempt: number, twice = false) => {
         const endTurn = await turn()
         const options = { sign, signal, fault: attempt === 1 ? wireFault(fault) : undefined }
@@ -102,14 +102,14 @@ export function createSender(options: SenderOptions = {}): Sender {
       }
 
       const deliveries: DeliveryRecord[] = []
-      if (fault === 'delay') await pause(addedDelayMs * timeScale, undefined, { signal: stop })
+      if (fault === 'delay') await sleep(addedDelayMs * timeScale, undefined, { signal: stop })
       for (let attempt = 1; ; attempt++) {
         const [first, copy] = await deliverInTurn(attempt, attempt === 1 && fault === 'concurrent-duplicate')
         const delivery = stop?.aborted ? first : withRetry(first)
         deliveries.push(delivery, ...(copy === undefined ? [] : [asCopy(copy)]))
         if (delivery.retryInMs === undefined) break
         onProgress([...deliveries])
-        await pause(delivery.retryInMs, undefined, { signal: stop })
+        await sleep(delivery.retryInMs, undefined, { signal: stop })
       }
       if (fault === 'duplicate' && deliveries.at(-1)?.failure === undefined && !stop?.aborted) {
         onProgress([...deliveries])

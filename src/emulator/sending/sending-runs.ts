@@ -37,7 +37,7 @@ export interface SendingRunsOptions {
 }
 
 /** Maximum number of concurrent deliveries. A sending that waits for a retry does not count. */
-const deliveriesAtOnce = 64
+const maxConcurrent = 64
 
 /** Runs sendings, and keeps the record of each up to date. */
 export class SendingRuns {
@@ -46,7 +46,7 @@ export class SendingRuns {
   readonly #profile: Profile
   readonly #triggered: SendingRunsOptions['triggered']
   readonly #delivered: SendingRunsOptions['delivered']
-  readonly #turns = new SendingTurns(deliveriesAtOnce)
+  readonly #turns = new SendingTurns(maxConcurrent)
   readonly #unfinished = new Set<UnfinishedRun>()
 
   constructor({ records, clock, profile, triggered, delivered }: SendingRunsOptions) {
@@ -73,18 +73,18 @@ export class SendingRuns {
    * @param deliver makes the deliveries
    */
   async run(
-    begun: Sending,
+    created: Sending,
     lane: string,
     deliver: (run: SendingRun) => Promise<readonly DeliveryRecord[]>,
   ): Promise<Sending> {
-    const { id, webhookId } = begun
+    const { id, webhookId } = created
     const run = { webhookId, cut: new AbortController(), stop: new AbortController() }
     const deliveriesSoFar = (error: unknown) => {
       if (!run.stop.signal.aborted) throw error
       return withoutRetry((this.#records.get(id) as Sending).deliveries)
     }
     this.#unfinished.add(run)
-    if (this.#profile === 'documented') this.#triggered(begun)
+    if (this.#profile === 'documented') this.#triggered(created)
     try {
       const deliveries = await deliver(this.#runOf(id, lane, run)).catch(deliveriesSoFar)
       const sending = this.#change(id, { deliveries, state: isAcknowledged(deliveries) ? 'acknowledged' : 'failed' })

@@ -21,8 +21,8 @@ export class SendingTurns {
   /** The lane that has waited longest for a turn comes first. */
   readonly #lanes = new Map<string, Lane>()
 
-  constructor(atOnce: number) {
-    this.#free = atOnce
+  constructor(maxConcurrent: number) {
+    this.#free = maxConcurrent
   }
 
   /**
@@ -37,7 +37,7 @@ export class SendingTurns {
       if (lane.last) lane.last.next = waiter
       else lane.first = waiter
       lane.last = waiter
-      this.#give()
+      this.#startNext()
     })
     if (signal.aborted) this.#end(name, lane)
     signal.throwIfAborted()
@@ -48,10 +48,10 @@ export class SendingTurns {
     this.#free += 1
     lane.taken -= 1
     if (lane.taken === 0 && lane.first === undefined) this.#lanes.delete(name)
-    this.#give()
+    this.#startNext()
   }
 
-  #give(): void {
+  #startNext(): void {
     for (const [name, lane] of this.#lanes) {
       if (this.#free === 0) return
       if (lane.first === undefined || lane.taken >= this.#free) continue
