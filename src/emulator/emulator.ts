@@ -11,7 +11,7 @@ import type { Emulator, EmulatorOptions } from './service/options.ts'
 import { createService, type EmulatedService } from './service/service.ts'
 
 /**
- * Starts an emulator of the service on this machine: its API, its sender, and a page to watch them.
+ * Starts an emulator of the service on this machine: its API, its sender, and a page to watch both.
  *
  * ```ts
  * await using emulator = await createEmulator({ timeScale: 0.01 })
@@ -20,7 +20,7 @@ import { createService, type EmulatedService } from './service/service.ts'
  * emulator.addMedia({ title: 'Holiday.mp4' })
  * await emulator.settled()
  * ```
- * @throws WebhookError `invalid_option` when an option is invalid or the port is not available
+ * @throws WebhookError `invalid_option` if an option is invalid or the port is taken
  */
 export async function createEmulator(options: EmulatorOptions = {}): Promise<Emulator> {
   checkEmulatorOptions(options)

@@ -8,7 +8,6 @@ import { listQuery, notBlank, readBody, readId, readQuery, ttl } from './request
 import type { Routes } from './routes.ts'
 import type { Rules } from './rules.ts'
 
-/** The endpoints of API keys. */
 export function apiKeyRoutes(apiKeys: ApiKeys, rules: Rules): Routes {
   const name = notBlank(rules.name)
   const input = z.object(

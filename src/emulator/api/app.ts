@@ -9,7 +9,7 @@ import { mount } from './routes.ts'
 import { rulesOf } from './rules.ts'
 import { webhookRoutes } from './webhooks.ts'
 
-/** The service's API, with paths relative to `/api`. No answer carries a CORS header, because the API is for servers. */
+/** The service's API, with paths relative to `/api`. Sends no CORS headers: the API is for servers. */
 export function createApi(service: Pick<EmulatedService, 'profile' | 'workspace' | 'check'>): Hono<ApiEnv> {
   const { profile, workspace, check } = service
   const rules = rulesOf[profile]

@@ -3,15 +3,15 @@ import { HTTPException } from 'hono/http-exception'
 import type { Authentication } from '../workspace/api-keys.ts'
 import type { Workspace } from '../workspace/workspace.ts'
 
-/** The variables that the API's middleware sets on a request. */
+/** What the API's middleware sets on a request. */
 export interface ApiEnv {
   Variables: { identity: Authentication }
 }
 
 /**
- * Authenticates a request. The official client sends a key pair twice, in the Authorization header and in headers of
- * its own. It leaves a header empty when it has no value for it. So empty headers are ignored, every credential that is
- * present has to be valid, and all of them have to belong to the same key.
+ * Authenticates a request. The official client sends a key pair twice, in the Authorization header and in its own
+ * headers, and leaves a header empty if it has no value for it. So empty headers are ignored, and all credentials
+ * present must be valid and belong to the same key.
  */
 export function identify(workspace: Workspace, req: HonoRequest): Authentication {
   const authorization = req.header('authorization') ?? ''
@@ -23,7 +23,7 @@ export function identify(workspace: Workspace, req: HonoRequest): Authentication
   return identities.reduce(agree, undefined) ?? { rejected: noCredentials }
 }
 
-/** Rejects requests without valid credentials, and those of keys that may only upload. */
+/** Rejects requests without valid credentials, and keys that may only upload. */
 export const fullAccessOnly: MiddlewareHandler<ApiEnv> = async (context, next) => {
   const identity = context.get('identity')
   if ('rejected' in identity) {

@@ -6,7 +6,7 @@ import type { ApiEnv } from './identity.ts'
 
 const minute = 60_000_000_000n
 
-/** Limits the requests of each credential per minute of the clock. Requests without valid credentials share a count. */
+/** Limits requests per credential and clock minute. Requests without valid credentials share a count. */
 export function rateLimit(clock: Clock): MiddlewareHandler<ApiEnv> {
   const requests = new Map<string, number>()
   let countedMinute = 0n

@@ -7,11 +7,10 @@ import { digits, oneOf, readInput, text } from '../shared/input.ts'
 import { subscriptionFlags } from '../workspace/webhooks.ts'
 import type { Rules } from './rules.ts'
 
-/** Rejects a name that is blank. */
 export const notBlank = (name: z.ZodType<string>) =>
   name.refine((given) => given.trim() !== '', { error: 'must not be blank' })
 
-/** A URL for deliveries, of any length. It is kept as written, except for surrounding white space. */
+/** A delivery URL of any length. Trimmed, otherwise kept as written. */
 export const url = text
   .trim()
   .refine((given) => /^https?:\/\//i.test(given) && URL.canParse(given), { error: 'has to be an http or https URL' })
@@ -19,17 +18,17 @@ export const url = text
 const maxTtl = 2_147_483_647
 
 /**
- * A lifetime in seconds, as a number or as its digits: the documentation shows a number, and the official client sends
- * text. The text of a fraction has no digits only, so it is rejected.
+ * A lifetime in seconds, as a number or as digits: the documentation shows a number, the official client sends text. A
+ * fraction is rejected, because its text isn't digits only.
  */
 export const ttl = z.preprocess((given) => (typeof given === 'number' ? `${given}` : given), digits(1, maxTtl))
 
 const flag = z.boolean({ error: 'has to be true or false' }).optional()
 
-/** The subscription flags, each optional. */
+/** All subscription flags, optional. */
 export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, flag])) as Record<FlagName, typeof flag>
 
-/** The query parameters of a list. `maxPage` is the maximum number of records in an answer. */
+/** The query parameters of a list. `maxPage` caps the records per answer. */
 export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields, maxPage: number) => ({
   offset: digits(0, Number.MAX_SAFE_INTEGER).optional(),
   limit: digits(1, maxPage).optional(),
@@ -39,8 +38,8 @@ export const listQuery = <const SortFields extends readonly string[]>(sortFields
 })
 
 /**
- * Converts the fields of a form or a query. `true` and `false` become booleans if the field is a subscription flag. A
- * field given more than once becomes an array, which no schema accepts.
+ * Converts form or query fields. `true` and `false` become booleans in subscription flags. A repeated field becomes an
+ * array, which no schema accepts.
  */
 function fromText(fields: URLSearchParams): Record<string, unknown> {
   return Object.fromEntries([...new Set(fields.keys())].map((name) => [name, fieldValue(name, fields.getAll(name))]))
@@ -54,20 +53,20 @@ function fieldValue(name: string, given: readonly string[]): unknown {
 }
 
 /**
- * Validates the query of a request.
+ * Validates a request's query.
  * @throws WebhookError `invalid_option`
  */
 export const readQuery = <T>(schema: z.ZodType<T>, { req }: Context): T =>
   readInput('query', schema, fromText(new URL(req.url).searchParams))
 
 /**
- * Reads the id in the path of a request.
+ * Reads the id from a request's path.
  * @throws WebhookError `invalid_option`
  */
 export const readId = ({ req }: Context, { id }: Rules): string => readInput('id', id, req.param('id'))
 
 /**
- * Reads and parses the body of a request, which is JSON or a form.
+ * Reads and parses a request's body: JSON or a form.
  * @throws HTTPException 400, 413 or 415
  */
 export async function readBody(req: HonoRequest): Promise<unknown> {

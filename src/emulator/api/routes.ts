@@ -2,12 +2,12 @@ import type { Handler, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { type ApiEnv, fullAccessOnly } from './identity.ts'
 
-/** Handlers by path and method. */
+/** Handlers by path, then method. */
 export type Routes = Readonly<
   Record<string, Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', Handler<ApiEnv>>>>>
 >
 
-/** Mounts endpoints. For each path it also answers OPTIONS, and any other method with 405. */
+/** Mounts endpoints. Adds OPTIONS to each path, and 405 for any other method. */
 export function mount(api: Hono<ApiEnv>, routes: Routes): void {
   for (const [path, handlers] of Object.entries(routes)) {
     const methods = Object.keys(handlers)

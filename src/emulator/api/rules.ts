@@ -4,20 +4,20 @@ import { text } from '../shared/input.ts'
 import { nameLimit } from '../shared/undocumented.ts'
 import type { ApiKey } from '../workspace/api-keys.ts'
 
-/** The rules of one profile for what the API accepts and returns, if the profiles differ. */
+/** What the API accepts and returns, where the profiles differ. */
 export interface Rules {
   readonly id: z.ZodType<string>
   /** A name, possibly blank. */
   readonly name: z.ZodType<string>
-  /** Maximum size of a page of API keys. */
+  /** The largest page of API keys. */
   readonly apiKeysLimit: number
-  /** `true` if a new webhook has to be subscribed to an event. */
+  /** `true` if a new webhook must subscribe to an event. */
   readonly needsEvent: boolean
-  /** Converts an API key to what an answer contains. The secret of a new key stays in it. */
+  /** Turns an API key into the API's answer. Keeps the secret of a new key. */
   readonly answerApiKey: (key: ApiKey) => object
 }
 
-/** The rules of each profile. `documented` accepts everything that the documentation does not mention. */
+/** The rules by profile. `documented` accepts everything the documentation doesn't mention. */
 export const rulesOf: Readonly<Record<Profile, Rules>> = {
   documented: {
     id: text,

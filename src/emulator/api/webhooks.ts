@@ -13,7 +13,6 @@ import type { Rules } from './rules.ts'
 
 const query = z.object({ ...listQuery(['created_at', 'name', 'url'], 100), ...flags })
 
-/** The endpoints of webhooks. */
 export function webhookRoutes(webhooks: Webhooks, check: EmulatedService['check'], rules: Rules): Routes {
   const patch = z.object({ name: notBlank(rules.name).optional(), url: url.optional(), ...flags }, notAnObject)
   const input = z
@@ -51,7 +50,7 @@ export function webhookRoutes(webhooks: Webhooks, check: EmulatedService['check'
         return context.json({ status: 'success', data: { webhook: find(context) } })
       },
       PATCH: update,
-      // The documentation's FAQ changes the URL with PUT, and its description of the endpoint says PATCH.
+      // The documentation's FAQ changes the URL with PUT; its endpoint description says PATCH.
       PUT: update,
       DELETE(context) {
         if (!webhooks.delete(readId(context, rules))) throw notFound()

@@ -27,8 +27,8 @@ type SendingFilter = Omit<z.output<typeof sendingsQuery>, keyof typeof page>
 const settledQuery = z.strictObject({ timeout_ms: digits(1, maxWaitMs).optional() })
 
 /**
- * The emulator's own HTTP interface: the methods of {@link Emulator} for other languages, the command line and the page.
- * It asks for no credentials.
+ * The emulator's own HTTP interface: {@link Emulator} for other languages, the command line and the page. Needs no
+ * credentials.
  * @param closing ends the event streams when it aborts
  */
 export function createControl(service: EmulatedService, closing: AbortSignal): Hono {
@@ -95,14 +95,14 @@ function matches(sending: Sending, { webhook_id, media_id, state }: SendingFilte
   )
 }
 
-/** Finds the item whose id is in the path, or answers 404. */
+/** Finds the item for the id in the path, or answers 404. */
 function findOr404<T>(items: { get(id: string): T | undefined }, kind: string, context: Context): T {
   const item = items.get(context.req.param('id') ?? '')
   if (item === undefined) throw new HTTPException(404, { message: `there is no ${kind} with this id` })
   return item
 }
 
-/** Answers the methods that a path does not take. */
+/** Answers methods that a path doesn't allow with 405. */
 function only(...methods: readonly string[]): Handler {
   const allow = methods.join(', ')
   return (context) => {

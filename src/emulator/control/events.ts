@@ -3,19 +3,19 @@ import type { Handler } from 'hono'
 import { streamSSE } from 'hono/streaming'
 import type { Change, Changes } from '../shared/changes.ts'
 
-/** Minimum pause between two messages, in ms. */
+/** Minimum time between messages (ms). */
 const tickMs = 200
-/** The number of pauses without a message after which a comment is sent, to keep the connection alive. */
+/** Ticks without a message before a comment is sent to keep the connection alive. */
 const heartbeatTicks = 75
 
 /**
- * Streams changes as server-sent events: `data: ["media","sendings"]`. A message only names the kinds of things that
- * changed, so its size does not grow with their number. The reader asks for the current state.
+ * Streams changes as server-sent events: `data: ["media","sendings"]`. A message only names the kinds that changed, so
+ * its size is bounded. The reader fetches the current state.
  * @param closing ends every stream
  */
 export function changeStream(changes: Changes, closing: AbortSignal): Handler {
   return (context) => {
-    // A stream for HEAD would never be read, and never be closed.
+    // A HEAD request's stream would never be read, and so never closed.
     if (context.req.method === 'HEAD') return context.body(null, 200, { 'Content-Type': 'text/event-stream' })
     return streamSSE(context, async (stream) => {
       const disconnected = new AbortController()
@@ -29,7 +29,7 @@ export function changeStream(changes: Changes, closing: AbortSignal): Handler {
           const data = JSON.stringify([...changed])
           changed.clear()
           idleTicks = 0
-          // Resolves once the reader has taken it. For a slow reader, the changes in between become one message.
+          // Resolves once the reader has taken it. A slow reader gets the changes in between as one message.
           await stream.writeSSE({ data })
         } else if (idleTicks >= heartbeatTicks) {
           idleTicks = 0

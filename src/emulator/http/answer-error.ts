@@ -16,7 +16,7 @@ export const answerError: ErrorHandler = (error, context) => {
   const status = statusOf(error)
   if (status === 503) context.header('Retry-After', '1')
   if (status !== 500) return context.json(errorBody(status, error.message), status)
-  // A bug in the emulator. Its user is a developer on this machine, so the details go to the console.
+  // A bug in the emulator. Its user is a developer on this machine: log the details.
   console.error(error)
   return context.json(errorBody(status, 'internal error in the emulator: see its console'), status)
 }

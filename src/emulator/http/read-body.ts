@@ -3,9 +3,9 @@ import { HTTPException } from 'hono/http-exception'
 import { bodyLimit } from '../shared/undocumented.ts'
 
 /**
- * Reads a request's body as text, up to the limit. It does not trust Content-Length. hono/body-limit is not an
- * alternative: with a server that does not replace the global Request, it fails for a body without Content-Length.
- * @throws HTTPException 400 when the body is cut off or not UTF-8, 413 when it is too large, 415 when it is compressed
+ * Reads a request's body as text, up to the limit, whatever Content-Length says. Not hono/body-limit: it fails for a
+ * body without Content-Length on a server that doesn't replace the global Request.
+ * @throws HTTPException 400 if the body is cut off or not UTF-8, 413 if it is too large, 415 if it is compressed
  */
 export async function readText({ raw }: HonoRequest): Promise<string> {
   if (raw.headers.has('content-encoding')) {
@@ -25,27 +25,27 @@ export async function readText({ raw }: HonoRequest): Promise<string> {
 }
 
 /**
- * Parses the text of a JSON body.
+ * Parses a JSON body.
  * @throws HTTPException 400
  */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // The message of JSON.parse quotes the text, which may hold a secret.
+    // JSON.parse quotes the text in its message. The text may hold a secret.
     throw new HTTPException(400, { message: text === '' ? 'the body is missing' : 'the body is not JSON' })
   }
 }
 
 /**
- * Reads the JSON body of a request.
- * @throws HTTPException as {@link readText}, and 415 for another content type
+ * Reads a request's JSON body.
+ * @throws HTTPException like {@link readText}, and 415 for another content type
  */
 export async function readJson(request: HonoRequest): Promise<unknown> {
   return parseAsJson(request, await readText(request))
 }
 
-/** Reads the JSON body of a request. Resolves with `undefined` when the body is empty. */
+/** Reads a request's JSON body. Resolves with `undefined` for an empty one. */
 export async function readOptionalJson(request: HonoRequest): Promise<unknown> {
   const text = await readText(request)
   return text === '' ? undefined : parseAsJson(request, text)

@@ -3,10 +3,9 @@ import { HTTPException } from 'hono/http-exception'
 import { securityHeaders } from '../../page/security-headers.ts'
 
 /**
- * Rejects requests from pages of other origins, because the emulator's own interface and its page ask for no
- * credentials. It rejects requests with a foreign host name (DNS rebinding), from another origin, or from another site.
- * No answer carries a CORS header, so a page cannot read an answer even if its browser does not say where the request
- * comes from.
+ * Rejects requests from foreign pages: the emulator's own interface and its page need no credentials. Rejected are
+ * foreign host names (DNS rebinding), other origins and other sites. Without CORS headers, a page can't read an answer
+ * even if its browser doesn't say where the request comes from.
  * @param port the emulator's port
  */
 export function sameOrigin(port: number): MiddlewareHandler {
@@ -27,7 +26,7 @@ export function sameOrigin(port: number): MiddlewareHandler {
   }
 }
 
-// Any site may link to the page: opening it changes nothing, and the site with the link cannot read it.
+// Any site may link to the page: opening it changes nothing, and the linking site can't read it.
 function opensThePage(req: HonoRequest): boolean {
   const opens = req.header('sec-fetch-mode') === 'navigate' && req.header('sec-fetch-dest') === 'document'
   return opens && req.method === 'GET' && req.path === '/'

@@ -7,18 +7,18 @@ import { WebhookError } from '../../errors.ts'
 
 type Fetch = Parameters<typeof getRequestListener>[0]
 
-/** An HTTP server that listens on 127.0.0.1. */
+/** An HTTP server on 127.0.0.1. */
 export interface ListeningServer {
   readonly port: number
-  /** Sets the handler of requests. Call it immediately: a request that arrives earlier gets no answer. */
+  /** Sets the request handler. Call it at once: earlier requests get no answer. */
   serve(fetch: Fetch): void
-  /** Closes every connection, including those with a request in progress. */
+  /** Closes all connections, including those with a request in progress. */
   close(): Promise<void>
 }
 
 /**
- * Starts to listen before a handler is set, because the handler depends on the port.
- * @throws WebhookError `invalid_option` when the port is not available
+ * Listens before a handler is set, because the handler needs the port.
+ * @throws WebhookError `invalid_option` if the port is not available
  */
 export async function listen(port: number): Promise<ListeningServer> {
   const server = createServer().listen(port, '127.0.0.1')
@@ -31,7 +31,7 @@ export async function listen(port: number): Promise<ListeningServer> {
     async close() {
       const closed = once(server, 'close')
       server.close()
-      // Answers that have just ended, such as a stream of events, are still written.
+      // Flush answers that have just ended, such as an event stream.
       await turn()
       server.closeAllConnections()
       await closed

@@ -1,30 +1,30 @@
 import { type EventType, eventTypes } from '../../events/media-service/catalogue.ts'
 import { type Payload, qualitiesAndStatus, timestamp } from '../../testing/payload.ts'
 
-/** The properties of a media item that its events contain. */
+/** What the events of a media item say about it. */
 export interface MediaFacts {
   readonly id: string
   readonly userId: string
   readonly title: string
-  /** Quality names, such as `360p`, in the order in which they finish encoding. */
+  /** Quality names, such as `360p`, in the order they finish encoding. */
   readonly qualities: readonly string[]
-  /** `true` when the encoding fails, at the last quality. */
+  /** `true` if the encoding fails, at the last quality. */
   readonly fails?: boolean
   /** @defaultValue 'video' */
   readonly mediaType?: string
 }
 
-/** An event in the lifecycle of a media item, before it is emitted. */
+/** An event in a media item's lifecycle, before it is emitted. */
 export interface LifecycleEvent {
   readonly type: EventType
-  /** The quality that finished, on `partial.finished`. */
+  /** The finished quality, on `partial.finished`. */
   readonly quality?: string
 }
 
-/** The time between two events of a media item, in nanoseconds. */
+/** Time between two events of a media item (ns). */
 export const eventIntervalNs = 2_716_057_313n
 
-/** Lists the events of a media item from its upload to its end, in the order in which they are emitted. */
+/** Lists a media item's events from upload to end, in order. */
 export function lifecycleOf({
   qualities,
   fails = false,
@@ -41,8 +41,8 @@ export function lifecycleOf({
 }
 
 /**
- * Makes the payload of an event of a media item.
- * @param at when the event is emitted, in nanoseconds since 1970
+ * Builds the payload of a media item's event.
+ * @param at the emission time, in nanoseconds since 1970
  */
 export function payloadOf(media: MediaFacts, { type, quality }: LifecycleEvent, at: bigint): Payload {
   return {
@@ -57,8 +57,8 @@ export function payloadOf(media: MediaFacts, { type, quality }: LifecycleEvent, 
 }
 
 /**
- * Makes the payload of the test delivery that the service sends for `webhook.check`.
- * @param at when the event is emitted, in nanoseconds since 1970
+ * Builds the payload of the test delivery for `webhook.check`.
+ * @param at the emission time, in nanoseconds since 1970
  */
 export function testPayload(userId: string, at: bigint): Payload {
   return {

@@ -1,12 +1,12 @@
 import * as z from 'zod'
 import { notAnObject, readInput, unicode } from '../shared/input.ts'
 
-/** The properties of a media item to upload. */
+/** A media item to upload. */
 export interface MediaInput {
   /** @defaultValue 'Untitled.mp4' */
   readonly title?: string
   /**
-   * Quality names, such as `360p`, in the order in which they finish encoding.
+   * Quality names, such as `360p`, in the order they finish encoding.
    * @defaultValue ['360p', '720p']
    */
   readonly qualities?: readonly string[]
@@ -25,23 +25,22 @@ export interface Media extends Required<MediaInput> {
   readonly id: string
   /** The `user_id` of its events. */
   readonly userId: string
-  /** The time of its upload. */
+  /** When it was uploaded. */
   readonly createdAt: Date
-  /** Every event of its lifecycle. An event that has not been emitted yet has no `emittedAt`. */
+  /** Its whole lifecycle. Events still to come have no `emittedAt`. */
   readonly timeline: readonly TimelineEntry[]
-  /** `encoding` until the last event of its lifecycle was emitted. */
+  /** `encoding` until its last event was emitted. */
   readonly state: 'encoding' | 'finished' | 'failed'
 }
 
-/** An event in the lifecycle of a media item. */
+/** An event in a media item's lifecycle. */
 export interface TimelineEntry {
-  /** The event's type. */
   readonly type: string
-  /** The quality that finished, on `partial.finished`. */
+  /** The finished quality, on `partial.finished`. */
   readonly quality?: string
-  /** The `emitted_at` of the payload, in RFC 3339. */
+  /** The payload's `emitted_at`, in RFC 3339. */
   readonly emittedAt?: string
-  /** The ids of the event's sendings, one for each webhook that was subscribed to it. */
+  /** The ids of the event's sendings, one per subscribed webhook. */
   readonly sendingIds: readonly string[]
 }
 
@@ -74,7 +73,7 @@ const input: z.ZodType<Required<MediaInput>> = z.strictObject(
 )
 
 /**
- * Validates the properties of a media item and fills in the defaults.
+ * Validates a media item to upload and fills in the defaults.
  * @throws WebhookError `invalid_option`, naming the field
  */
 export const readMediaInput = (from: unknown): Required<MediaInput> => readInput('media', input, from)

@@ -10,36 +10,35 @@ import { readMediaInput } from './media.ts'
 /** The options of {@link Studio}. */
 export interface StudioOptions {
   readonly clock: Clock
-  /** Makes the ids of media items. */
   readonly newId: () => string
-  /** Multiplies the pauses between the events of a media item. */
+  /** Scales the delay between a media item's events. */
   readonly timeScale: number
-  /** The owner of every media item. */
+  /** Owns every media item. */
   readonly userId: string
-  /** Maximum number of unfinished media items, and of finished ones that are kept. */
+  /** Maximum number of unfinished media items, and of finished ones kept. */
   readonly maxRecords: number
   readonly changes: Changes
   /**
-   * Sends an event to its subscribers and returns the ids of the sendings. When it throws `overloaded`, it must have
-   * sent nothing: the studio emits the event again later.
+   * Sends an event to its subscribers and returns the ids of the sendings. If it throws `overloaded`, it must have sent
+   * nothing: the studio retries.
    */
   readonly emit: (payload: Payload) => readonly string[]
 }
 
 /**
- * Minimum pause, in ms, before an event is emitted again after `overloaded`. It keeps many waiting media items from
- * slowing everything else.
+ * Minimum delay before an event is retried after `overloaded` (ms), so that many waiting media items don't slow
+ * everything else.
  */
 const overloadedDelayMs = 500
 
 /**
- * Simulates uploading and encoding: it emits the events of each media item at its own pace. A returned `Media` is a
- * snapshot; `get` returns the current state.
+ * Simulates upload and encoding: emits each media item's events over time. A returned `Media` is a snapshot; `get`
+ * returns the current state.
  */
 export class Studio {
   readonly #options: StudioOptions
   readonly #records: Records<Media>
-  /** The timer of each media item's next event. */
+  /** The timer for each media item's next event. */
   readonly #timers = new Map<string, NodeJS.Timeout>()
   #closed = false
 
@@ -56,10 +55,10 @@ export class Studio {
   }
 
   /**
-   * Uploads a media item. Its first event is emitted immediately, the others follow.
-   * @param input validated here, so it may come from outside
-   * @throws WebhookError `invalid_option`; `overloaded` when too many media items are unfinished or the first event
-   * cannot be sent; `closing` after `close`
+   * Uploads a media item. Emits its first event at once; the others follow.
+   * @param input validated here: may come from outside
+   * @throws WebhookError `invalid_option`; `overloaded` if too many media items are unfinished or the first event cannot
+   * be sent; `closing` after `close`
    */
   add(input: MediaInput = {}): Media {
     if (this.#closed) throw new WebhookError('closing', 'the emulator is closed')
@@ -81,17 +80,17 @@ export class Studio {
     return this.#records.get(id)
   }
 
-  /** Lists the media items that are kept, newest first. */
+  /** Lists the kept media items, newest first. */
   list(): readonly Media[] {
     return this.#records.list()
   }
 
-  /** Resolves when every media item has finished or failed. */
+  /** Resolves once every media item has finished or failed. */
   async idle(): Promise<void> {
     if (!this.#closed) await this.#records.idle()
   }
 
-  /** Stops: no media item emits another event. */
+  /** Stops emitting. */
   close(): void {
     this.#closed = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
@@ -99,7 +98,7 @@ export class Studio {
     this.#records.resolveIdle()
   }
 
-  /** Emits the next event of a media item, and sets the timer for the one after it. */
+  /** Emits a media item's next event and sets the timer for the one after it. */
   #emit(media: Media): Media {
     const index = media.timeline.findIndex(({ emittedAt }) => emittedAt === undefined)
     const isLast = index === media.timeline.length - 1
@@ -116,7 +115,7 @@ export class Studio {
     return emitted
   }
 
-  /** @param minMs the minimum pause, in ms, at any time scale */
+  /** @param minMs the minimum delay at any time scale */
   #emitLater(media: Media, minMs = 0): void {
     const delayMs = Math.max((Number(eventIntervalNs) / 1_000_000) * this.#options.timeScale, minMs)
     const resume = () => {

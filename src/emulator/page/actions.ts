@@ -10,7 +10,7 @@ import { subscriptionFlags } from '../workspace/webhooks.ts'
 import { readBehaviourForm, withFormLabels } from './behaviour-form.tsx'
 import type { View } from './view.ts'
 
-/** The notice that an action leads to, and the change of the view that follows it. */
+/** The notice after an action, and the change of the view. */
 interface ActionResult extends Notice {
   readonly change?: Partial<View>
 }
@@ -18,11 +18,11 @@ interface ActionResult extends Notice {
 /**
  * Carries out a form.
  * @param id the id in the path
- * @throws WebhookError when the action is rejected
+ * @throws WebhookError if the action is rejected
  */
 type Action = (form: URLSearchParams, id: string) => ActionResult | Promise<ActionResult>
 
-/** Creates the actions of the page's forms, by their paths below `/page/`. */
+/** Creates the form actions, by path below `/page/`. */
 export function createActions(service: EmulatedService): Readonly<Record<string, Action>> {
   const call = apiCaller(service)
   return {
@@ -104,7 +104,7 @@ const mediaOf = (form: URLSearchParams): MediaInput => ({
   fails: form.has('fails'),
 })
 
-/** The behaviour with the chosen fault, or `undefined` to repeat with the webhook's own behaviour. */
+/** The webhook's behaviour with the chosen fault, or `undefined` for its own. */
 function repetitionOf(
   form: URLSearchParams,
   { outbox, behaviourOf }: EmulatedService,
@@ -117,15 +117,15 @@ function repetitionOf(
   return fault === 'none' ? rest : { ...rest, fault: fault as Fault }
 }
 
-/** The fields of an API answer that the page uses. */
+/** The fields of an API answer the page uses. */
 interface ApiAnswer {
   readonly message: string
   readonly data: { readonly api_key: CreatedApiKey }
 }
 
 /**
- * Lets the page call the API like any client, so that both get the same error messages.
- * @returns a function that rejects with a WebhookError `invalid_option` unless the API answers with success
+ * Calls the API like any client, so both show the same error messages.
+ * @returns a function that rejects with a WebhookError `invalid_option` unless the API call succeeds
  */
 function apiCaller(service: EmulatedService) {
   const api = createApi(service)
@@ -134,7 +134,7 @@ function apiCaller(service: EmulatedService) {
     const response = await api.request(path, { method, headers, ...(body && { body: JSON.stringify(body) }) })
     const answer = (await response.json()) as ApiAnswer
     if (response.ok) return answer
-    // The page labels its fields by other names than the API.
+    // The page's labels differ from the API's field names.
     throw new WebhookError('invalid_option', answer.message.replace(/^body\.?(api_key_)?/, '').trim())
   }
 }

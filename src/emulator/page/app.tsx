@@ -11,10 +11,10 @@ import type { PageState } from './page-state.ts'
 import { addressOf, viewOf } from './view.ts'
 
 /**
- * The page: plain documents and forms, which work without a script. `browser.js` makes them live.
+ * The page: plain documents and forms that work without a script. `browser.js` makes them live.
  *
- * - `GET /` answers with the whole page and `GET /page/sections/<id>` with one section, in the view of the query.
- * - `POST /page/…` runs an action. It redirects to the view it came from, or shows that view with the action's error.
+ * - `GET /` answers the whole page, `GET /page/sections/<id>` one section, in the view of the query.
+ * - `POST /page/…` runs an action, then redirects to the view it came from, or shows that view with the error.
  */
 export function createPage(service: EmulatedService): Hono {
   const notices = new Notices()
@@ -48,7 +48,7 @@ export function createPage(service: EmulatedService): Hono {
   return app
 }
 
-/** Answers with the whole page. No cache may keep it, because it may hold a secret. */
+/** Answers the whole page. Uncacheable, because it may hold a secret. */
 function show(context: Context, page: PageState, status: 200 | 422 = 200) {
   context.header('Cache-Control', 'no-store')
   return context.html(html`<!doctype html>${<Document page={page} />}`, status)

@@ -7,10 +7,10 @@ const files = assetsOf({
   style: () => readFileSync(new URL('./style.css', import.meta.url), 'utf8'),
 })
 
-/** The files that the page's documents refer to. */
+/** The static files of the page. */
 export const assets = new Hono()
 for (const [name, { type, text }] of files) {
-  // Not cached: another version of the emulator can be at this address tomorrow.
+  // Not cached: tomorrow this address may serve another version.
   const headers = { 'content-type': type, 'cache-control': 'no-cache' }
   assets.get(`/${name}`, (context) => context.body(text(), 200, headers))
 }

@@ -3,11 +3,11 @@ import { type Behaviour, type Fault, faults } from '../sending/sending.ts'
 
 interface BehaviourFieldsProps {
   readonly behaviour: Behaviour
-  /** The rejected input, which is shown again. */
+  /** Rejected input, to show again. */
   readonly typed: URLSearchParams | undefined
 }
 
-/** The fields of a webhook's behaviour. style.css shows only the signing fields of the chosen scheme. */
+/** A webhook's behaviour. style.css shows only the fields of the chosen scheme. */
 export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: BehaviourFieldsProps) {
   const signing: Readonly<Record<string, string | undefined>> = sign ?? {}
   const value = (name: string) => typed?.get(name) ?? signing[name]
@@ -97,7 +97,6 @@ const schemes = [
 const algorithms = [['sha256'], ['sha1'], ['sha512']] as const
 const encodings = [['hex'], ['base64']] as const
 
-/** The choices of a fault. */
 export const faultChoices = faults.map((fault) => [fault] as const)
 
 const faultSentences: Readonly<Record<Fault, string>> = {
@@ -111,7 +110,7 @@ const faultSentences: Readonly<Record<Fault, string>> = {
   'lost-answer': 'The first delivery arrives, but the connection is cut before its answer is read.',
 }
 
-/** What each fault does. style.css shows only the sentence of the chosen one. */
+/** Describes the faults. style.css shows only the chosen one. */
 export function FaultSentences() {
   return (
     <>
@@ -124,7 +123,6 @@ export function FaultSentences() {
   )
 }
 
-/** The fields of each signing scheme. */
 const fieldsOf: ReadonlyMap<string, readonly string[]> = new Map([
   ['url-token', ['secret', 'in', 'parameter']],
   ['header-token', ['secret', 'header', 'prefix']],
@@ -134,7 +132,7 @@ const fieldsOf: ReadonlyMap<string, readonly string[]> = new Map([
   ['timestamped-signature', ['secret', 'header', 'time', 'signature']],
 ])
 
-/** Reads the behaviour from a form, without validating it. A blank field counts as left out. */
+/** Reads a behaviour without validating it. A blank field counts as absent. */
 export function readBehaviourForm(form: URLSearchParams): Behaviour {
   const scheme = form.get('scheme') ?? ''
   const sign = scheme === '' ? {} : { sign: { scheme, ...filled(form, fieldsOf.get(scheme) ?? []) } }
@@ -142,8 +140,8 @@ export function readBehaviourForm(form: URLSearchParams): Behaviour {
 }
 
 /**
- * Rewrites an error about a behaviour with the labels of the form: `behaviour.sign.timestampHeader has to be …` becomes
- * `Timestamp header has to be …`. A blank field counts as left out, so its error says that it is missing.
+ * Rewrites a behaviour error with the form's labels: `behaviour.sign.timestampHeader must be …` becomes `Timestamp
+ * header must be …`. A blank field counts as absent, so its error says that it is missing.
  */
 export function withFormLabels(message: string): string {
   const plain = message.replace(/^(?:behaviour\.(?:sign\.)?|\w+: )/, '').replace(/ has to be a string$/, ' is missing')

@@ -1,4 +1,4 @@
-// Makes the page live: server-sent events name what changed, and the sections that show it are reloaded.
+// Makes the page live: server-sent events name what changed; the sections that show it are reloaded.
 
 import { assets, attempt, makeLive, morphWithFocus, parse, report, reportLive, visit } from '../../page/page.js'
 
@@ -6,7 +6,7 @@ const stale = new Set()
 let changes = 0
 let refreshing = false
 
-/** @param {string[]} [kinds] the kinds of things that changed; all by default */
+/** @param {string[]} [kinds] what changed; everything by default */
 async function refresh(kinds) {
   for (const { id, dataset } of document.querySelectorAll('section[data-shows]')) {
     if (!kinds || dataset.shows.split(' ').some((kind) => kinds.includes(kind))) stale.add(id)
@@ -26,7 +26,7 @@ async function refreshSection(id) {
   const response = await fetch(`${assets}/sections/${id}${search}`)
   const section = parse(await response.text()).getElementById(id)
   const current = document.getElementById(id)
-  // The reader may have changed the view in the meantime.
+  // The view may have changed meanwhile.
   if (search !== location.search) stale.add(id)
   else if (section) morphWithFocus(current, section, current.querySelector('h2'))
 }
@@ -39,7 +39,7 @@ function connect() {
   source?.close()
   source = new EventSource('/emulator/events')
   source.onopen = () => {
-    // After a lost connection another emulator may be at this address.
+    // After a lost connection, another emulator may be at this address.
     attempt(lost ? visit(location.href, { push: false }) : refresh())
     lost = false
     reportLive()
@@ -57,6 +57,6 @@ function connect() {
 
 makeLive({ isOpen: () => source?.readyState === EventSource.OPEN, changes: () => changes, catchUp: () => refresh() })
 
-// A browser limits the connections to one server, and a hidden page needs none.
+// Browsers limit connections per server; a hidden page needs none.
 document.addEventListener('visibilitychange', () => (document.hidden ? source.close() : connect()))
 connect()

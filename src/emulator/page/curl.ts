@@ -1,11 +1,11 @@
 import type { SentRequest } from '../sending/sending.ts'
 
-/** Writes a request as a curl command for a POSIX shell. It sends the same URL, headers and body, and an Accept of curl's own. */
+/** Writes a request as a curl command for a POSIX shell: same URL, headers and body, plus curl's own Accept. */
 export function curlOf({ url, headers, body }: SentRequest): string {
   const fields = Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${value}`)}`)
-  // Without --globoff, curl expands brackets and braces in the URL. Unlike --data, --data-raw never reads a file.
+  // Without --globoff, curl expands brackets and braces in the URL. --data-raw, unlike --data, never reads a file.
   return ['curl --globoff', quoted(url), ...fields, `--data-raw ${quoted(body)}`].join(' \\\n  ')
 }
 
-/** Quotes a text so that a shell takes it literally: an apostrophe ends the quotes, is escaped, and begins them again. */
+/** Quotes for a shell. An apostrophe ends the quotes, is escaped, and reopens them. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`

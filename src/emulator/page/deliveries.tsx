@@ -5,7 +5,7 @@ import { type PageState, webhookName } from './page-state.ts'
 import { ListPager, pageOf } from './pager.tsx'
 import { SendingDetail, SendingRow } from './sending.tsx'
 
-/** The list of sendings, newest first. The open one is always shown. */
+/** The sendings, newest first. The open one is always shown. */
 export function Deliveries({ page }: { page: PageState }) {
   const { view, service } = page
   const all = service.outbox.list()
@@ -78,19 +78,19 @@ function Table({ page, sendings, open }: TableProps) {
   )
 }
 
-/** Counts the sendings of each state, such as `10 acknowledged, 2 failed`. */
+/** Counts sendings by state, such as `10 acknowledged, 2 failed`. */
 function countsOf(sendings: readonly Sending[]): string {
   const counts = new Map(sendingStates.map((state) => [state, 0]))
   for (const { state } of sendings) counts.set(state, (counts.get(state) ?? 0) + 1)
   return [...counts].flatMap(([state, count]) => (count > 0 ? `${count} ${state}` : [])).join(', ')
 }
 
-/** The filter of the sendings. With the script it needs no button. */
+/** Filters the sendings. The script submits it, so its button is only for pages without one. */
 function DeliveryFilter({ page }: { page: PageState }) {
   const { view, service } = page
   const { items } = service.workspace.webhooks.list({ limit: Number.POSITIVE_INFINITY, order_by: 'desc' })
   const names = new Map(items.map(({ id, name }) => [id, name]))
-  // The chosen webhook may have been deleted. Its deliveries are still shown.
+  // The chosen webhook may be deleted; its deliveries are still shown.
   if (view.webhook !== undefined) names.set(view.webhook, webhookName(page, view.webhook))
   return (
     <form method="get" action="/" id="delivery-filter" class="filter inline">

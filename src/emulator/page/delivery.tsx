@@ -6,14 +6,14 @@ import { curlOf } from './curl.ts'
 import { Moment } from './elements.tsx'
 
 interface DeliveryProps {
-  /** The id of the element. */
+  /** The element's id. */
   readonly id: string
   readonly delivery: DeliveryRecord
-  /** The first delivery of the sending. It is shown whole, and the others by what differs from it. */
+  /** The sending's first delivery: shown whole, the others as a diff. */
   readonly first: DeliveryRecord | undefined
 }
 
-/** A delivery: the request, the answer, and the retry that follows. */
+/** A delivery: request, answer, and the retry that follows. */
 export function Delivery({ id, delivery, first }: DeliveryProps) {
   const { attempt, copy, request, startedAt, durationMs, answer, failure } = delivery
   return (
@@ -84,7 +84,7 @@ function AnswerDetail({ id, answer: { status, headers, body } }: { id: string; a
   )
 }
 
-/** A body. JSON is indented, and the exact bytes are beside it. */
+/** A body. JSON is indented, with the exact bytes beside it. */
 function Body({ id, body }: { id: string; body: string }) {
   const indented = indentedJson(body)
   return (

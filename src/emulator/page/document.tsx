@@ -11,7 +11,7 @@ import { Start } from './start.tsx'
 import { addressOf } from './view.ts'
 import { Webhooks } from './webhooks.tsx'
 
-/** The sections of the page, by id. The script reloads each on its own. */
+/** The sections by id. The script reloads each on its own. */
 export const sections = new Map([
   ['start', Start],
   ['webhooks', Webhooks],
@@ -20,7 +20,6 @@ export const sections = new Map([
   ['api-keys', ApiKeys],
 ])
 
-/** The whole page. */
 export function Document({ page }: { page: PageState }) {
   return (
     <Shell title="Media service emulator" assets="/page" skipTo={['deliveries-title', 'the deliveries']}>
@@ -37,7 +36,6 @@ export function Document({ page }: { page: PageState }) {
   )
 }
 
-/** The base URL, settings and credentials of the emulator. */
 function Header({ page: { origin, service } }: { page: PageState }) {
   return (
     <header>
@@ -70,7 +68,7 @@ interface CredentialProps {
   readonly label: string
 }
 
-/** A credential of the account. Any user of this machine can open the page, so it shows no secret that was given. */
+/** A credential of the account. Any user of this machine can open the page, so secrets from the options stay hidden. */
 function Credential({ service, name, label }: CredentialProps) {
   return (
     <Fact name={label}>

@@ -3,13 +3,13 @@ import type { SendingState } from '../sending/sending.ts'
 
 interface MomentProps {
   readonly at: Date
-  /** `true` to show milliseconds. */
+  /** Shows milliseconds. */
   readonly precise?: boolean
-  /** `true` to show the date, for a time that may be far from now. */
+  /** Shows the date, for times that may be far from now. */
   readonly dated?: boolean
 }
 
-/** A time of day in the time zone of this machine, which is also the reader's. The tooltip has it in UTC. */
+/** A time of day in this machine's time zone, which is also the reader's. UTC in the tooltip. */
 export function Moment({ at, precise = false, dated = false }: MomentProps) {
   const local = new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().replace('T', ' ')
   return (
@@ -19,7 +19,7 @@ export function Moment({ at, precise = false, dated = false }: MomentProps) {
   )
 }
 
-/** A name in at most two lines, whole in its tooltip: 255 characters without a space would fill twelve. */
+/** A name in at most two lines, whole in the tooltip. */
 export const Brief = ({ text = '' }: { text: string | undefined }) => (
   <span class="brief" title={text.length > 20 ? text : undefined}>
     {text}
@@ -35,7 +35,7 @@ const shapes: Record<SendingState, string> = {
   dropped: '–',
 }
 
-/** The state of a sending. `brief` shows only the symbol. */
+/** A sending's state. `brief` shows only the symbol. */
 export function StateMark({ state, brief }: { state: SendingState; brief?: boolean }) {
   return <Mark state={state} shape={shapes[state]} brief={brief} />
 }

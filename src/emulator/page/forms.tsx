@@ -4,12 +4,12 @@ import { addressOf } from './view.ts'
 
 interface ActionFormProps {
   readonly page: PageState
-  /** The path below `/page/` that the form is sent to. */
+  /** The path below `/page/` to post to. */
   readonly action: string
   readonly class?: string
 }
 
-/** A form for an action, with its error if it was rejected. It leads back to the same view. */
+/** A form for an action, with the error if it was rejected. Returns to the same view. */
 export function ActionForm({ page, action, children, ...rest }: PropsWithChildren<ActionFormProps>) {
   const id = `form-${action.replaceAll('/', '-')}`
   const rejected = page.formError?.action === action
@@ -34,9 +34,9 @@ export function ActionForm({ page, action, children, ...rest }: PropsWithChildre
 interface DisclosureProps {
   readonly page: PageState
   readonly label: string
-  /** The name of the thing it concerns, for screen readers only. */
+  /** What it concerns, for screen readers only. */
   readonly subject: string
-  /** The action of the form inside. The form is open when the action was rejected. */
+  /** The action of the form inside. Opens the form if the action was rejected. */
   readonly action: string
 }
 
@@ -56,11 +56,11 @@ interface DeletionProps {
   readonly page: PageState
   readonly name: string
   readonly action: string
-  /** A sentence about the effect. */
+  /** Explains the effect, as a sentence. */
   readonly consequence: string
 }
 
-/** A form that deletes something. Opening it is the confirmation. */
+/** Deletes something. Opening the form is the confirmation. */
 export function Deletion({ page, name, action, consequence }: DeletionProps) {
   return (
     <Disclosure page={page} label="Delete" subject={name} action={action}>

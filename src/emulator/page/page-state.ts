@@ -2,7 +2,7 @@ import type { Notice } from '../../page/notices.tsx'
 import type { EmulatedService } from '../service/service.ts'
 import type { View } from './view.ts'
 
-/** The state that the components of the page render. */
+/** What the page's components render. */
 export interface PageState {
   readonly service: EmulatedService
   /** The emulator's origin, such as `http://127.0.0.1:4010`. */
@@ -13,19 +13,19 @@ export interface PageState {
   readonly formError?: FormError | undefined
 }
 
-/** The error of a rejected action, which is shown beside its form. */
+/** The error of a rejected action, shown beside its form. */
 export interface FormError {
   /** The action's path below `/page/`, such as `webhooks` or `webhooks/<id>/edit`. */
   readonly action: string
   readonly message: string
-  /** The input of the form, which is shown again. */
+  /** The form's input, to show again. */
   readonly typed: URLSearchParams
 }
 
-/** Returns the input of an action's form when the action was rejected. */
+/** Returns the input of a rejected action's form. */
 export const typedInto = ({ formError }: PageState, action: string): URLSearchParams | undefined =>
   formError?.action === action ? formError.typed : undefined
 
-/** Returns the name of a webhook, which may have been deleted. */
+/** Returns the name of a webhook. It may have been deleted. */
 export const webhookName = ({ service }: PageState, id: string): string =>
   service.workspace.webhooks.get(id)?.name ?? 'deleted webhook'

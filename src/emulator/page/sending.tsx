@@ -16,7 +16,7 @@ interface SendingRowProps {
   readonly open: boolean
 }
 
-/** A row of the table. Its link opens and closes the details. */
+/** A table row. Its link opens and closes the details. */
 export function SendingRow({ page, sending, open }: SendingRowProps) {
   const { id, payload, deliveries, state, createdAt } = sending
   const last = deliveries.at(-1)
@@ -55,7 +55,7 @@ export function SendingRow({ page, sending, open }: SendingRowProps) {
   )
 }
 
-/** The details of a sending: its deliveries, and a form to repeat it. */
+/** A sending's details: its deliveries, and forms to repeat it. */
 export function SendingDetail({ page, sending }: { page: PageState; sending: Sending }) {
   const { id, payload, behaviour, url, state, deliveries } = sending
   const action = `sendings/${id}/repeat`
@@ -102,7 +102,7 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
   )
 }
 
-/** A form that sends the payload to the webhook again, as the reader edits it. */
+/** Sends the payload to the webhook again, as edited. */
 function EditedPayload({ page, sending: { id, payload, behaviour, body } }: { page: PageState; sending: Sending }) {
   const action = `sendings/${id}/edited`
   const sent = JSON.stringify(JSON.parse(body ?? bodyOf(payload, behaviour.format)), null, 2)

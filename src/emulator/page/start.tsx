@@ -10,7 +10,7 @@ const receiver = createReceiver({ verify: unverified() })
 receiver.onAny((event) => console.log(event.type, event.title))
 createServer(nodeHandler(receiver)).listen(3000, '127.0.0.1')`
 
-/** The first steps. The section disappears once all are done. */
+/** The first steps. Disappears once all are done. */
 export function Start({ page: { service } }: { page: PageState }) {
   const steps = [
     service.workspace.webhooks.list({ limit: 1 }).total > 0,

@@ -2,24 +2,24 @@ import { type SendingState, sendingStates } from '../sending/sending.ts'
 
 const lists = ['webhooks', 'media', 'deliveries', 'api-keys'] as const
 
-/** A list that is shown in pages. */
+/** A paged list. */
 export type ListName = (typeof lists)[number]
 
-/** The part of the emulator that the page shows. It is the query of the page's address, so it can be bookmarked. */
+/** What the page shows. Kept in the query of its address, so it can be bookmarked. */
 export interface View {
   /** Shows only the sendings in this state. */
   readonly state?: SendingState | undefined
   /** Shows only the sendings to this webhook. */
   readonly webhook?: string | undefined
-  /** The id of the sending that is open. */
+  /** The id of the open sending. */
   readonly sending?: string | undefined
   /** The id of the notice to show. */
   readonly notice?: string
-  /** The page of each list, from 1. */
+  /** The current page of each list, from 1. */
   readonly pages: Readonly<Partial<Record<ListName, number>>>
 }
 
-/** Reads a view from the query of an address. Invalid values are ignored. */
+/** Reads a view from a query. Ignores invalid values. */
 export function viewOf(query: Readonly<Record<string, string>>): View {
   return {
     state: sendingStates.find((state) => state === query['state']),
@@ -30,8 +30,8 @@ export function viewOf(query: Readonly<Record<string, string>>): View {
 }
 
 /**
- * Makes the address of a view.
- * @param change the fields that differ from `view`
+ * Returns the address of a view.
+ * @param change overrides fields of `view`
  */
 export function addressOf(view: View, change: Partial<View> = {}, path = '/'): string {
   const { pages, ...rest } = { ...view, ...change }
@@ -41,7 +41,7 @@ export function addressOf(view: View, change: Partial<View> = {}, path = '/'): s
   return query.size === 0 ? path : `${path}?${query}`
 }
 
-/** Makes the address at which a sending is open. */
+/** Returns the address that opens a sending. */
 export const addressOfSending = (view: View, sending: string): string =>
   `${addressOf(view, { sending })}#sending-${sending}`
 

@@ -9,7 +9,7 @@ import { ActionForm, Deletion, Disclosure } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
 import { ListPager, pageOf } from './pager.tsx'
 
-/** The list of webhooks, newest first, and a form to create one. */
+/** The webhooks, newest first, and a form to create one. */
 export function Webhooks({ page }: { page: PageState }) {
   const { webhooks } = page.service.workspace
   const { offset, limit, ...pager } = pageOf(page, 'webhooks', webhooks.list({ limit: 0 }).total, 10)
@@ -42,7 +42,6 @@ interface WebhookCardProps {
   readonly webhook: Webhook
 }
 
-/** A webhook and its actions. */
 function WebhookCard({ page, webhook }: WebhookCardProps) {
   const { id, name, url, last_triggered_at: triggered } = webhook
   const behaviour = page.service.behaviourOf(id)
@@ -91,7 +90,7 @@ function subscriptionsOf(webhook: Webhook): string {
   return types.join(', ') || 'No events'
 }
 
-/** Describes how a behaviour differs from that of the service. */
+/** Describes how a behaviour differs from the service's. */
 function describe({ format = 'flat', sign, fault }: Behaviour): string {
   return [
     format === 'envelope' && 'in the envelope format',
@@ -104,11 +103,11 @@ function describe({ format = 'flat', sign, fault }: Behaviour): string {
 
 interface WebhookFieldsProps {
   readonly webhook?: Webhook
-  /** The rejected input, which is shown again. */
+  /** Rejected input, to show again. */
   readonly typed: URLSearchParams | undefined
 }
 
-/** The fields of a webhook. A new one subscribes to all events by default. */
+/** A webhook's fields. A new one subscribes to all events. */
 function WebhookFields({ webhook, typed }: WebhookFieldsProps) {
   const isSubscribed = (flag: FlagName): boolean => (typed ? typed.has(flag) : (webhook?.[flag] ?? true))
   return (

@@ -3,13 +3,13 @@ interface Held {
   readonly release: () => void
 }
 
-/** The time for which an event is held back when no other event arrives, in ms. */
+/** Longest hold if no other event arrives (ms). */
 const holdMs = 10_000
 
-/** Minimum hold, in ms, at any time scale: the next event needs time to arrive. */
+/** Shortest hold at any time scale (ms): the next event needs time to arrive. */
 const minHoldMs = 50
 
-/** Holds events back until the next one for the same webhook has overtaken them. */
+/** Holds events back until the webhook's next event has overtaken them. */
 export class Holds {
   readonly #ms: number
   readonly #held = new Map<string, Held>()
@@ -18,7 +18,7 @@ export class Holds {
     this.#ms = Math.max(holdMs * timeScale, minHoldMs)
   }
 
-  /** Holds an event back. Resolves when the event may be sent, and at the latest when the signal aborts. */
+  /** Holds an event back. Resolves once it may be sent, at the latest when the signal aborts. */
   hold(webhookId: string, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const release = () => {
@@ -33,12 +33,12 @@ export class Holds {
   }
 
   /**
-   * Starts to overtake the held event of a webhook. From now on the held event waits without a time limit.
-   * @returns a function to call once the event has been overtaken, or `undefined` when no event is held
+   * Starts to overtake a webhook's held event, which then waits without a time limit.
+   * @returns a function to call once the event is overtaken, or `undefined` if none is held
    */
   overtake(webhookId: string): (() => void) | undefined {
     const held = this.#held.get(webhookId)
-    // It is removed now, so that the next event can be held back while this one is being overtaken.
+    // Removed now, so the next event can be held back while this one overtakes.
     this.#held.delete(webhookId)
     clearTimeout(held?.timer)
     return held?.release

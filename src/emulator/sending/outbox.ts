@@ -14,36 +14,35 @@ import { eventIdOf, signerFor } from './signing.ts'
 /** The options of {@link Outbox}. */
 export interface OutboxOptions {
   readonly profile: Profile
-  /** Multiplies every pause. Time limits do not change. */
+  /** Scales every delay. Time limits stay. */
   readonly timeScale: number
-  /** Maximum number of unfinished sendings. */
   readonly maxWaiting: number
-  /** The number of finished sendings to keep. */
+  /** Finished sendings to keep. */
   readonly maxRecords: number
   readonly clock: Clock
   readonly changes: Changes
   /**
-   * Called with a sending, test deliveries included, when the webhook counts as triggered. That is when its sending begins
-   * (`documented`), or when it was acknowledged (`observed`).
+   * Called when a webhook counts as triggered, test deliveries included: when a sending starts (`documented`) or is
+   * acknowledged (`observed`).
    */
   readonly triggered: (sending: Sending) => void
-  /** Called with each delivery once it is recorded, test deliveries included. */
+  /** Called with each recorded delivery, test deliveries included. */
   readonly delivered: (delivery: DeliveryRecord, sending: Sending) => void
 }
 
-/** The webhook that an event is sent to. */
+/** A webhook to send to. */
 export interface Target {
   readonly id: string
   readonly url: string
 }
 
-/** The lane of test deliveries. They do not queue behind events, because a caller waits for their result. */
+/** The lane of test deliveries. They don't queue behind events, because a caller waits for the result. */
 const testLane = 'test deliveries'
 
 /**
- * Sends events to webhooks, many at the same time, and records every delivery. A returned `Sending` is a snapshot;
- * `get` returns the current state. The methods that send throw a WebhookError: `invalid_option` when the URL is not
- * http or https, `overloaded` when too many sendings are unfinished, `closing` after `close`.
+ * Sends events to webhooks concurrently and records every delivery. A returned `Sending` is a snapshot; `get` returns
+ * the current state. Methods that send throw a WebhookError: `invalid_option` if the URL is not http or https,
+ * `overloaded` if too many sendings are unfinished, `closing` after `close`.
  */
 export class Outbox {
   readonly #profile: Profile
@@ -71,22 +70,22 @@ export class Outbox {
 
   /**
    * Sends an event to a webhook.
-   * @param body an edited body; by default that of the payload
+   * @param body an edited body; the payload's by default
    */
   send(target: Target, payload: Payload, behaviour: Behaviour = {}, body?: string): Sending {
     this.#checkTargets([target])
     return this.#send(target, payload, behaviour, body)
   }
 
-  /** Sends an event to several webhooks, or to none of them when too many sendings are unfinished. */
+  /** Sends an event to several webhooks, or to none of them if too many sendings are unfinished. */
   sendToAll(targets: readonly (Target & { readonly behaviour?: Behaviour })[], payload: Payload): readonly Sending[] {
     this.#checkTargets(targets)
     return targets.map((target) => this.#send(target, payload, target.behaviour ?? {}))
   }
 
   /**
-   * Makes the test delivery: once, within 1 s, without a fault. Any 2xx acknowledges it (`documented`), or 200 alone
-   * (`observed`). Resolves with the ended sending, which has this one delivery.
+   * Makes the test delivery: once, within 1 s, without a fault. Acknowledged by any 2xx (`documented`) or only by 200
+   * (`observed`). Resolves with the ended sending and its one delivery.
    */
   async check(target: Target, payload: Payload, { format, sign }: Behaviour = {}): Promise<Sending> {
     this.#checkTargets([target])
@@ -100,7 +99,7 @@ export class Outbox {
       return [this.#profile === 'observed' ? needing200(delivery) : delivery]
     })
     if (checked.deliveries.length > 0) return checked
-    // This delivery never had its turn.
+    // Ended before its turn.
     throw this.#closed ? closing() : new WebhookError('invalid_option', 'the webhook was deleted')
   }
 
@@ -108,29 +107,29 @@ export class Outbox {
     return this.#records.get(id)
   }
 
-  /** Lists the sendings that are kept, newest first. */
+  /** Lists the kept sendings, newest first. */
   list(): readonly Sending[] {
     return this.#records.list()
   }
 
-  /** Resolves when no sending is unfinished. */
+  /** Resolves once no sending is unfinished. */
   idle(): Promise<void> {
     return this.#records.idle()
   }
 
-  /** Gives up the unfinished sendings to a webhook, such as one that was deleted. Deliveries in progress end. */
+  /** Gives up a webhook's unfinished sendings, for example after it was deleted. Deliveries in progress finish. */
   stop(webhookId: string): void {
     this.#runs.stop(webhookId)
   }
 
-  /** Gives up unfinished sendings, and cuts off deliveries in progress. */
+  /** Gives up unfinished sendings and cuts off deliveries in progress. */
   async close(): Promise<void> {
     this.#closed = true
     this.#runs.abort()
     await this.idle()
   }
 
-  /** @throws WebhookError when the targets cannot be sent to */
+  /** @throws WebhookError if a target can't be sent to */
   #checkTargets(targets: readonly Target[]): void {
     if (this.#closed) throw closing()
     for (const { url } of targets) parseTarget(url)
@@ -164,7 +163,7 @@ export class Outbox {
 
 const closing = (): WebhookError => new WebhookError('closing', 'the emulator is closed')
 
-/** Marks a test delivery as failed unless its answer is exactly 200. */
+/** Fails a test delivery unless its answer is exactly 200. */
 function needing200(delivery: DeliveryRecord): DeliveryRecord {
   const { answer, failure } = delivery
   if (failure !== undefined || answer?.status === 200) return delivery

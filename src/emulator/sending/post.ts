@@ -6,12 +6,9 @@ import type { Answer, DeliveryFailure, DeliveryRecord, SentRequest, WireFault } 
 
 /** The options of {@link post}. */
 export interface PostOptions {
-  /** The time limit of the delivery, including its answer, in ms. */
+  /** Time limit of the delivery, including its answer, in ms. */
   readonly timeoutMs: number
-  /**
-   * The fault of this delivery.
-   * @defaultValue none
-   */
+  /** @defaultValue none */
   readonly fault?: WireFault | undefined
   /** Cuts the delivery off when it aborts. */
   readonly signal?: AbortSignal | undefined
@@ -19,21 +16,21 @@ export interface PostOptions {
   readonly clock?: Clock | undefined
 }
 
-/** The record of a delivery, without the sender's own fields. */
+/** A delivery's record, without the sender's own fields. */
 export type Posted = Omit<DeliveryRecord, 'attempt' | 'copy' | 'retryInMs'>
 
 type AnswerOrFailure = Pick<DeliveryRecord, 'answer' | 'failure'>
 
-/** The length of an answer that is kept, in characters. */
+/** Kept of an answer's body (characters). */
 const maxKeptBody = 1_024
 
-/** The length of an answer's header fields that is kept, in characters. */
+/** Kept of an answer's headers (characters). */
 const maxKeptHeaders = 2_048
 
-/** The length of an answer that is read, in characters. It is enough for any sensible answer, and ends one without an end. */
+/** Read of an answer's body (characters). Enough for any sensible answer, and stops an endless one. */
 const maxReadBody = 65_536
 
-/** Makes one POST. It never rejects: an error becomes the failure in the record. */
+/** Makes one POST. Never rejects: an error is recorded as the failure. */
 export async function post(request: SentRequest, options: PostOptions): Promise<Posted> {
   const { fault, clock = systemClock } = options
   const fullBody = Buffer.from(fault === 'corrupt-body' ? corrupted(request.body) : request.body)
@@ -49,7 +46,7 @@ export async function post(request: SentRequest, options: PostOptions): Promise<
   }
 }
 
-// Not fetch: it adds headers that the service does not send, blocks some ports and follows redirects.
+// Not fetch: it adds headers the service doesn't send, blocks some ports and follows redirects.
 function exchange(to: SentRequest, length: number, body: Buffer, options: PostOptions): Promise<AnswerOrFailure> {
   const { timeoutMs, fault, signal } = options
   const request = to.url.startsWith('https:') ? requestHttps : requestHttp
@@ -61,7 +58,7 @@ function exchange(to: SentRequest, length: number, body: Buffer, options: PostOp
     }
     const fail = (reason: DeliveryFailure['reason'], message: string) => end({ failure: { reason, message } })
 
-    // Each delivery has its own connection: a kept one could be closed by the receiver at the moment it is reused.
+    // A fresh connection per delivery: the receiver might close a kept one just as it is reused.
     const headers = { ...to.headers, 'Content-Length': length }
     const outgoing = request(to.url, { method: 'POST', headers, agent: false, signal })
     const timer = setTimeout(() => fail('timeout', `no answer within ${timeoutMs} ms`), timeoutMs)
@@ -79,7 +76,7 @@ function exchange(to: SentRequest, length: number, body: Buffer, options: PostOp
     })
 
     if (fault !== 'cut-connection') outgoing.end(body)
-    // The connection is cut only after the half body was written, so that the receiver sees it.
+    // Cut only after half the body is written, so the receiver sees it.
     else
       outgoing.write(
         body,
@@ -96,7 +93,7 @@ async function readAnswer(incoming: IncomingMessage): Promise<Answer> {
     if (body.length < maxKeptBody) body = (body + chunk).slice(0, maxKeptBody)
     if (read >= maxReadBody) break
   }
-  // It is copied, because a substring keeps the whole string in memory.
+  // Copied, because a substring keeps the whole string in memory.
   return { status: incoming.statusCode ?? 0, headers: keptHeaders(incoming), body: Buffer.from(body).toString() }
 }
 
@@ -121,5 +118,5 @@ const connectionFailure = (error: NodeJS.ErrnoException): AnswerOrFailure => ({
   failure: { reason: 'connection', message: error.code ?? error.message },
 })
 
-// The length stays the same, and no JSON ends with '#'.
+// Same length, and no JSON ends with '#'.
 const corrupted = (body: string): string => `${body.slice(0, -1)}#`

@@ -4,8 +4,8 @@ import type { Signer } from '../../testing/signers.ts'
 import type { SentRequest } from './sending.ts'
 
 /**
- * Makes the request of a delivery as the service writes it.
- * @throws WebhookError `invalid_option` when `url` is not an http or https URL
+ * Builds a delivery's request as the service writes it.
+ * @throws WebhookError `invalid_option` if `url` is not an http or https URL
  */
 export async function requestTo(url: string, body: string, sign?: Signer): Promise<SentRequest> {
   const target = parseTarget(url)
@@ -23,8 +23,8 @@ export async function requestTo(url: string, body: string, sign?: Signer): Promi
 }
 
 /**
- * Parses the URL of a webhook.
- * @throws WebhookError `invalid_option`, without the URL, because it may hold a secret
+ * Parses a webhook's URL.
+ * @throws WebhookError `invalid_option`, without the URL, which may hold a secret
  */
 export function parseTarget(url: string): URL {
   const target = URL.canParse(url) ? new URL(url) : undefined
@@ -47,7 +47,7 @@ function basicAuthorization({ username, password }: URL): { Authorization?: stri
   return { Authorization: `Basic ${credentials.toString('base64')}` }
 }
 
-/** Spells header names as Go does, so that a signer's header replaces the same header spelled differently. */
+/** Spells header names like Go, so a signer's header replaces the same one in another case. */
 function canonical(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => [

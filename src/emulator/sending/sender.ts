@@ -9,17 +9,17 @@ import type { DeliveryRecord, Fault, WireFault } from './sending.ts'
 /** The options of {@link createSender}. */
 export interface SenderOptions {
   /**
-   * The profile that sets the times of the retries.
+   * Sets the retry delays.
    * @defaultValue 'documented'
    */
   readonly profile?: Profile
   /**
-   * The time limit of a delivery, including its answer, in ms.
+   * Time limit of a delivery, including its answer, in ms.
    * @defaultValue 3_000
    */
   readonly timeoutMs?: number
   /**
-   * Multiplies the pauses between the deliveries of an event. `timeoutMs` does not change.
+   * Scales the delays between an event's deliveries. `timeoutMs` stays.
    * @defaultValue 1
    */
   readonly timeScale?: number
@@ -27,7 +27,7 @@ export interface SenderOptions {
   readonly clock?: Clock
 }
 
-/** The differences of a delivery from one of the service. */
+/** How a delivery differs from the service's. */
 export interface DeliverOptions {
   /**
    * Signs the delivery.
@@ -40,27 +40,27 @@ export interface DeliverOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** The differences of an event's deliveries from those of the service. */
+/** How an event's deliveries differ from the service's. */
 export interface SendOptions extends Omit<DeliverOptions, 'fault'> {
   /**
-   * No delivery begins once it has aborted. A delivery in progress ends.
+   * Lets no further delivery start once it aborts. A delivery in progress finishes.
    * @defaultValue `signal`
    */
   readonly stop?: AbortSignal | undefined
   /** @defaultValue none */
   readonly fault?: EventFault | undefined
-  /** Waits for permission to make the next delivery. Resolves with the function to call after the delivery. */
+  /** Waits for the next delivery's turn. Resolves with a function that ends the turn. */
   readonly turn?: () => Promise<() => void>
-  /** Called with the deliveries so far whenever another delivery follows. */
+  /** Called with the deliveries so far whenever another one follows. */
   readonly onProgress?: (deliveries: readonly DeliveryRecord[]) => void
 }
 
-/** A fault that concerns one event alone. `reorder` and `drop` are applied by the outbox. */
+/** A fault of a single event. The outbox applies `reorder` and `drop`. */
 export type EventFault = Exclude<Fault, 'reorder' | 'drop'>
 
 /**
- * Sends events as the service does. Both methods reject with `invalid_option` when `url` is not an http or https URL.
- * `send` also rejects when its signal aborts.
+ * Sends events as the service does. Both methods reject with `invalid_option` if `url` is not an http or https URL.
+ * `send` also rejects if its signal aborts.
  */
 export interface Sender {
   /** Makes one delivery. */
@@ -69,12 +69,11 @@ export interface Sender {
   send(url: string, body: string, options?: SendOptions): Promise<readonly DeliveryRecord[]>
 }
 
-/** The pause that the fault `delay` adds before the first delivery, in ms. */
+/** What the fault `delay` adds before the first delivery (ms). */
 const addedDelayMs = 5_000
 
 const immediateTurn = async () => () => {}
 
-/** Creates a sender. */
 export function createSender(options: SenderOptions = {}): Sender {
   const { profile = 'documented', timeoutMs = deliveryTimeoutMs, timeScale = 1, clock } = options
 

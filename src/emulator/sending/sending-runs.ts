@@ -5,15 +5,15 @@ import type { Profile } from './profile.ts'
 import type { DeliveryRecord, Sending } from './sending.ts'
 import { SendingTurns } from './turns.ts'
 
-/** Connects the deliveries of a sending with its record. */
+/** Connects a sending's deliveries with its record. */
 export interface SendingRun {
-  /** Cuts off a delivery in progress when it aborts. */
+  /** Cuts off a delivery in progress. */
   readonly signal: AbortSignal
-  /** No delivery begins once it has aborted. */
+  /** Lets no further delivery start. */
   readonly stop: AbortSignal
-  /** Waits until a delivery may be made. Resolves with a function to call after the delivery. */
+  /** Waits for a delivery's turn. Resolves with a function that ends the turn. */
   readonly turn: () => Promise<() => void>
-  /** Records the deliveries so far, when another one follows. */
+  /** Records the deliveries so far. Called when another one follows. */
   readonly onProgress: (deliveries: readonly DeliveryRecord[]) => void
 }
 
@@ -21,7 +21,7 @@ interface UnfinishedRun {
   readonly webhookId: string
   /** Cuts off the delivery in progress. */
   readonly cut: AbortController
-  /** Keeps another delivery from beginning. */
+  /** Lets no further delivery start. */
   readonly stop: AbortController
 }
 
@@ -30,16 +30,16 @@ export interface SendingRunsOptions {
   readonly records: Records<Sending>
   readonly clock: Clock
   readonly profile: Profile
-  /** Called with a sending, test deliveries included, when the webhook counts as triggered. */
+  /** Called when the webhook counts as triggered, test deliveries included. */
   readonly triggered: (sending: Sending) => void
-  /** Called with each delivery once it is recorded, test deliveries included. */
+  /** Called with each recorded delivery, test deliveries included. */
   readonly delivered: (delivery: DeliveryRecord, sending: Sending) => void
 }
 
-/** Maximum number of concurrent deliveries. A sending that waits for a retry does not count. */
+/** Maximum number of concurrent deliveries. Sendings that wait for a retry don't count. */
 const maxConcurrent = 64
 
-/** Runs sendings, and keeps the record of each up to date. */
+/** Runs sendings and keeps their records up to date. */
 export class SendingRuns {
   readonly #records: Records<Sending>
   readonly #clock: Clock
@@ -68,8 +68,8 @@ export class SendingRuns {
   }
 
   /**
-   * Runs a sending. Resolves when it has ended.
-   * @param lane the lane that its deliveries wait in
+   * Runs a sending to its end.
+   * @param lane where its deliveries queue
    * @param deliver makes the deliveries
    */
   async run(
@@ -95,7 +95,7 @@ export class SendingRuns {
     }
   }
 
-  /** Gives up every unfinished sending, and cuts off the deliveries in progress. */
+  /** Gives up all unfinished sendings and cuts off deliveries in progress. */
   abort(): void {
     for (const { cut, stop } of this.#unfinished) {
       cut.abort()
@@ -103,7 +103,7 @@ export class SendingRuns {
     }
   }
 
-  /** Gives up the unfinished sendings to a webhook. The deliveries in progress end. */
+  /** Gives up a webhook's unfinished sendings. Deliveries in progress finish. */
   stop(webhookId: string): void {
     for (const run of this.#unfinished) if (run.webhookId === webhookId) run.stop.abort()
   }
@@ -117,7 +117,7 @@ export class SendingRuns {
         this.#change(id, { state: 'delivering' })
         return endTurn
       },
-      // A delivery that follows an acknowledgement is the copy of a duplicate fault.
+      // A delivery after an acknowledgement is a duplicate fault's copy.
       onProgress: (deliveries) => {
         this.#change(id, { deliveries, state: isAcknowledged(deliveries) ? 'waiting' : 'retrying' })
       },
@@ -133,7 +133,7 @@ export class SendingRuns {
   }
 }
 
-/** Removes the retry that was to follow the last delivery. */
+/** Removes the retry announced after the last delivery. */
 const withoutRetry = (deliveries: readonly DeliveryRecord[]): readonly DeliveryRecord[] =>
   deliveries.map(({ retryInMs, ...delivery }, index) =>
     retryInMs === undefined || index === deliveries.length - 1 ? delivery : { ...delivery, retryInMs },

@@ -1,7 +1,7 @@
 import type { Payload } from '../../testing/payload.ts'
 import type { SigningOptions } from './signing.ts'
 
-/** The names of the faults. {@link Fault} describes them. */
+/** The faults, described at {@link Fault}. */
 export const faults = [
   'duplicate',
   'concurrent-duplicate',
@@ -14,23 +14,23 @@ export const faults = [
 ] as const
 
 /**
- * A fault that the emulator applies to each event for a webhook, once per event:
+ * A fault, applied once to each event for a webhook:
  *
- * - `duplicate`: the event is delivered again after it was acknowledged.
- * - `concurrent-duplicate`: the event is delivered twice at the same instant.
- * - `reorder`: the event is held back until the webhook's next event has been delivered, or for 10 s.
- * - `delay`: the first delivery is 5 s late.
- * - `drop`: the event is never sent.
- * - `corrupt-body`: the body of the first delivery is corrupted after it was signed, so it is not JSON.
- * - `cut-connection`: the connection of the first delivery is cut in the middle of the body.
- * - `lost-answer`: the first delivery is received and answered, but the connection is cut before the answer is read.
+ * - `duplicate`: delivers the event again after it was acknowledged.
+ * - `concurrent-duplicate`: delivers the event twice at once.
+ * - `reorder`: holds the event back until the webhook's next event has been delivered, or for 10 s.
+ * - `delay`: makes the first delivery 5 s late.
+ * - `drop`: never sends the event.
+ * - `corrupt-body`: corrupts the first delivery's body after it was signed, so it is not JSON.
+ * - `cut-connection`: cuts the first delivery's connection in the middle of the body.
+ * - `lost-answer`: cuts the first delivery's connection after the receiver has answered, before the answer is read.
  */
 export type Fault = (typeof faults)[number]
 
-/** A fault that affects the bytes of a single delivery. */
+/** A fault in the bytes of a single delivery. */
 export type WireFault = Extract<Fault, 'corrupt-body' | 'cut-connection' | 'lost-answer'>
 
-/** The differences of sending to a webhook from the service's own behaviour. `{}` means none. */
+/** How sending to a webhook differs from the service's own behaviour. `{}` for not at all. */
 export interface Behaviour {
   /**
    * The wire format of the body.
@@ -38,97 +38,93 @@ export interface Behaviour {
    */
   readonly format?: 'flat' | 'envelope'
   /**
-   * The way deliveries are signed.
+   * How deliveries are signed.
    * @defaultValue none, because the service was observed to sign nothing
    */
   readonly sign?: SigningOptions
-  /**
-   * The fault that is applied to each event.
-   * @defaultValue none
-   */
+  /** @defaultValue none */
   readonly fault?: Fault
 }
 
-/** The names of the states of a sending. {@link SendingState} describes them. */
+/** The states of a sending, described at {@link SendingState}. */
 export const sendingStates = ['waiting', 'delivering', 'retrying', 'acknowledged', 'failed', 'dropped'] as const
 
 /**
  * The state of a sending:
  *
- * - `waiting`: the event waits for its turn, or a fault holds it back.
+ * - `waiting`: waits for its turn, or a fault holds the event back.
  * - `delivering`: a delivery is in progress.
- * - `retrying`: a delivery was not acknowledged, and another one follows.
- * - `acknowledged`: a delivery was acknowledged.
- * - `failed`: the event was given up.
- * - `dropped`: the fault `drop` kept the event from being sent.
+ * - `retrying`: the last delivery was not acknowledged; another one follows.
+ * - `acknowledged`: the receiver acknowledged a delivery.
+ * - `failed`: given up.
+ * - `dropped`: never sent, because of the fault `drop`.
  */
 export type SendingState = (typeof sendingStates)[number]
 
-/** The sending of an event to one webhook, at one moment. An event has a sending for each subscribed webhook. */
+/** A snapshot of sending an event to one webhook. An event has one sending per subscribed webhook. */
 export interface Sending {
   readonly id: string
-  /** The id of the webhook that gets it. */
+  /** The receiving webhook's id. */
   readonly webhookId: string
-  /** The webhook's URL at the time of sending. */
+  /** The webhook's URL when the sending was created. */
   readonly url: string
-  /** The payload, before a fault changes it. */
+  /** The payload, before any fault. */
   readonly payload: Payload
-  /** The body of its deliveries, if a user edited it. */
+  /** The body, if a user edited it. */
   readonly body?: string
-  /** The fault, format and signing of its deliveries. */
+  /** The format, signing and fault of its deliveries. */
   readonly behaviour: Behaviour
-  /** The time at which the event was emitted or repeated. */
+  /** When the event was emitted or repeated. */
   readonly createdAt: Date
-  /** Its progress. */
   readonly state: SendingState
-  /** The deliveries made so far, in order. */
+  /** The deliveries so far, in order. */
   readonly deliveries: readonly DeliveryRecord[]
 }
 
-/** A delivery: the request, the answer or failure, and the retry that follows. */
+/** A delivery: request, answer or failure, and the retry that follows. */
 export interface DeliveryRecord {
-  /** The number of the attempt, from 1. */
+  /** The attempt, from 1. */
   readonly attempt: number
-  /** `true` for the copy that a duplicate fault adds. Its answer has no effect. */
+  /** `true` for the copy made by a duplicate fault. Its answer has no effect. */
   readonly copy?: true
-  /** The request as it was sent. */
+  /** The request as sent. */
   readonly request: SentRequest
-  /** The time at which it was sent. */
+  /** When it was sent. */
   readonly startedAt: Date
-  /** The time from its sending to its answer or failure, in ms. */
+  /** Time from sending to answer or failure, in ms. */
   readonly durationMs: number
-  /** The receiver's answer. Absent when there was none. */
+  /** The receiver's answer, if there was one. */
   readonly answer?: Answer
-  /** Absent when the delivery was acknowledged. */
+  /** Absent if the delivery was acknowledged. */
   readonly failure?: DeliveryFailure
-  /** The pause before the next delivery, in ms. Absent when no delivery follows. */
+  /** Delay before the next delivery, in ms. Absent if none follows. */
   readonly retryInMs?: number
 }
 
-/** The request of a delivery as it was sent, with the effect of faults. */
+/** A delivery's request as sent, faults included. */
 export interface SentRequest {
-  /** The URL without `user:password@`, which is sent in the Authorization header. */
+  /** The URL without `user:password@`, which goes into the Authorization header. */
   readonly url: string
-  /** The header fields by name, as the service spells them. */
+  /** Headers by name, spelt like the service's. */
   readonly headers: Readonly<Record<string, string>>
   /** The body as text. */
   readonly body: string
 }
 
-/** The receiver's answer to a delivery. */
+/** The receiver's answer. */
 export interface Answer {
   /** The HTTP status. */
   readonly status: number
-  /** The header fields by name, in lower case. Fields after the first 2,048 characters are left out. */
+  /** Headers by lower-case name, cut after 2,048 characters. */
   readonly headers: Readonly<Record<string, string>>
   /** The first 1,024 characters of the body. */
   readonly body: string
 }
 
-/** The reason why a delivery was not acknowledged. */
+/** Why a delivery was not acknowledged. */
 export interface DeliveryFailure {
   /** `status`: the answer was not 2xx. `timeout`: no complete answer in time. `connection`: the connection failed. */
   readonly reason: 'status' | 'timeout' | 'connection'
-  /** A sentence that says what went wrong. */
+  /** What went wrong, as a sentence. */
   readonly message: string
 }

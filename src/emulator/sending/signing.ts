@@ -18,7 +18,7 @@ import { timestampedSignature } from '../../verify/timestamped-signature.ts'
 import { urlToken } from '../../verify/url-token.ts'
 import type { Verifier } from '../../verify/verifier.ts'
 
-/** The way deliveries are signed. There is a scheme for each verifier of the receiver, with that verifier's options. */
+/** How deliveries are signed: one scheme per verifier of the receiver, with that verifier's options. */
 export type SigningOptions =
   | {
       readonly scheme: 'url-token'
@@ -35,7 +35,7 @@ export type SigningOptions =
       readonly algorithm?: HashAlgorithm
       readonly encoding?: SignatureEncoding
       readonly prefix?: string
-      /** The header for the timestamp. If it is set, the timestamp is signed together with the body. */
+      /** The header for the timestamp. If set, timestamp and body are signed together. */
       readonly timestampHeader?: string
     }
   | { readonly scheme: 'standard-webhooks'; readonly secret: string }
@@ -48,8 +48,8 @@ export type SigningOptions =
     }
 
 /**
- * Creates the signer of a scheme.
- * @param eventId the event's id, for schemes that send one
+ * Creates a scheme's signer.
+ * @param eventId for schemes that send one
  * @param now the clock, in ms since 1970
  * @throws WebhookError `invalid_option`
  */
@@ -70,12 +70,12 @@ export function signerFor(options: SigningOptions, eventId: string, now: () => n
   }
 }
 
-/** Makes an id for the event of a body. It is the same for every retry, every webhook and every repetition. */
+/** Derives an event id from a body: the same for every retry, webhook and repetition. */
 export const eventIdOf = (body: string): string =>
   `msg_${createHash('sha256').update(body).digest('base64url').slice(0, 27)}`
 
 /**
- * Creates the verifier that accepts the deliveries of a scheme.
+ * Creates the verifier that accepts a scheme's deliveries.
  * @param now the clock, in ms since 1970, for schemes with a timestamp
  * @throws WebhookError `invalid_option`
  */
@@ -96,7 +96,6 @@ export function verifierFor(options: SigningOptions, now: () => number = Date.no
   }
 }
 
-/** The options of the scheme's verifier, which has no option `scheme`. */
 const withoutScheme = <Scheme extends SigningOptions>({ scheme: _, ...options }: Scheme): Omit<Scheme, 'scheme'> =>
   options
 

@@ -1,10 +1,10 @@
-/** A caller that waits for a turn. */
+/** A caller waiting for a turn. */
 interface Waiter {
   readonly start: () => void
   next?: Waiter
 }
 
-/** The turns of one webhook: how many are taken, and the queue of callers that wait. */
+/** A webhook's turns: the number taken, and the queue of waiting callers. */
 interface Lane {
   taken: number
   first?: Waiter | undefined
@@ -12,13 +12,12 @@ interface Lane {
 }
 
 /**
- * Limits the number of concurrent turns. Within a lane, turns are given in order. A lane may take no more turns than it
- * leaves free, so that a slow lane does not hold up the others. A single lane may take half of all turns, each of two
- * lanes a third, and so on.
+ * Limits concurrent turns. FIFO within a lane. A lane may take no more turns than it leaves free, so a slow one can't
+ * starve the others: a single lane gets at most half of all turns, two lanes a third each, and so on.
  */
 export class SendingTurns {
   #free: number
-  /** The lane that has waited longest for a turn comes first. */
+  /** Least recently served lane first. */
   readonly #lanes = new Map<string, Lane>()
 
   constructor(maxConcurrent: number) {
@@ -26,8 +25,8 @@ export class SendingTurns {
   }
 
   /**
-   * Waits for a turn. Resolves with a function that ends the turn.
-   * @throws the signal's reason when the signal is aborted before the turn starts
+   * Waits for a turn. Resolves with a function that ends it.
+   * @throws the signal's reason if it aborts before the turn starts
    */
   async take(name: string, signal: AbortSignal): Promise<() => void> {
     const lane = this.#lanes.get(name) ?? { taken: 0 }
@@ -60,7 +59,7 @@ export class SendingTurns {
       if (next === undefined) lane.last = undefined
       lane.taken += 1
       this.#free -= 1
-      // Moves the lane to the end of the line.
+      // Move the lane to the end of the line.
       this.#lanes.delete(name)
       this.#lanes.set(name, lane)
       start()

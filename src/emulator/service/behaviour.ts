@@ -3,7 +3,7 @@ import { type Behaviour, faults } from '../sending/sending.ts'
 import { verifierFor } from '../sending/signing.ts'
 import { notAnObject, oneOf, readInput, unicode } from '../shared/input.ts'
 
-// Node would reject a line break in a header at each delivery.
+// Node would reject a line break in a header, at every delivery.
 const headerText = unicode.regex(/^[\x20-\x7e]*$/, { error: 'has to be printable ASCII' })
 
 const sign = z.discriminatedUnion(
@@ -61,7 +61,7 @@ const behaviour: z.ZodType<Behaviour> = z.strictObject(
  */
 export function readBehaviour(input: unknown): Behaviour {
   const read = readInput('behaviour', behaviour, input)
-  // The verifier checks more than the schema. Without it, a bad option would only show at the first delivery.
+  // The verifier checks more than the schema. Otherwise a bad option would only show at the first delivery.
   if (read.sign !== undefined) verifierFor(read.sign)
   return read
 }

@@ -15,7 +15,7 @@ const credential: Rule = [
   (value: unknown) => typeof value === 'string' && /^[\x21-\x7e]+$/.test(value),
 ]
 
-/** Until the year 9999, the last that a timestamp can state. */
+/** Up to the year 9999, the last a timestamp can express. */
 const isTime = (value: unknown): boolean =>
   typeof value === 'bigint' && value >= 0n && value < 253_402_300_800_000_000_000n
 

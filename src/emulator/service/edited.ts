@@ -3,7 +3,7 @@ import { fields, type Payload } from '../../testing/payload.ts'
 
 /**
  * Reads an edited body.
- * @returns the body without indentation, and the payload with the fields that the edit changed
+ * @returns the body without indentation, and the payload with the edited fields
  * @throws WebhookError `invalid_option` unless the text is a JSON object
  */
 export function readEdited(text: string, payload: Payload): { readonly body: string; readonly payload: Payload } {

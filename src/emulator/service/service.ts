@@ -19,30 +19,30 @@ import type { Emulator, EmulatorOptions } from './options.ts'
 import { settled } from './settled.ts'
 
 /**
- * The emulated service without HTTP, as the API, the control interface and the page use it. The methods of
- * {@link Emulator} validate their arguments, so these may come from outside.
+ * The emulated service without HTTP, for the API, the control interface and the page. The methods of {@link Emulator}
+ * validate their arguments, which may come from outside.
  */
 export interface EmulatedService
   extends Pick<Emulator, 'credentials' | 'addMedia' | 'behave' | 'onDelivery' | 'repeat' | 'settled'> {
   readonly profile: Profile
   readonly timeScale: number
-  /** The names of the secret credentials that the options give. They may be real ones, so the page does not show them. */
+  /** Secrets set in the options. They may be real, so the page hides them. */
   readonly givenSecrets: ReadonlySet<keyof Credentials>
   readonly workspace: Workspace
   readonly outbox: Outbox
   readonly studio: Studio
   readonly changes: Changes
-  /** The behaviour of a webhook: `{}` unless it was set. */
+  /** Returns a webhook's behaviour: `{}` unless it was set. */
   behaviourOf(webhookId: string): Behaviour
-  /** Makes the test delivery to a webhook. */
+  /** Makes a test delivery to a webhook. */
   check(webhook: Webhook): Promise<DeliveryRecord>
   /** Sends an event to its webhook again, with an edited body. */
   sendEdited(sendingId: string, text: string): Sending
 }
 
 /**
- * Creates the emulated service: the events that its studio emits are sent to the webhooks that subscribe to them.
- * @param closing makes pending calls of `settled` reject when it aborts
+ * Creates the emulated service: events emitted by its studio go to the subscribed webhooks.
+ * @param closing makes pending `settled` calls reject when it aborts
  */
 export function createService(options: EmulatorOptions, closing: AbortSignal): EmulatedService {
   const { profile = 'documented', timeScale = 1, maxWaiting = 10_000, maxRecords = 2_000 } = options
@@ -139,7 +139,7 @@ function createDeliveryListeners(): Pick<Emulator, 'onDelivery'> & Pick<OutboxOp
       return () => listeners.delete(listener)
     },
     delivered(delivery, sending) {
-      // An error of a listener must not end the sending.
+      // A listener's error must not end the sending.
       for (const listener of listeners) queueMicrotask(() => listener(delivery, sending))
     },
   }

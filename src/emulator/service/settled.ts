@@ -6,19 +6,19 @@ import type { Outbox } from '../sending/outbox.ts'
 interface SettledOptions {
   readonly outbox: Pick<Outbox, 'idle' | 'list'>
   readonly studio: Pick<Studio, 'idle' | 'list'>
-  /** Aborted when the emulator closes. `settled` then rejects with its reason. */
+  /** Aborts when the emulator closes. `settled` then rejects with its reason. */
   readonly closing: AbortSignal
   readonly timeoutMs: number
 }
 
 /**
- * Resolves when no media item is encoding and every event has been acknowledged or given up.
+ * Resolves once no media item is encoding and every event is acknowledged or given up.
  * @throws WebhookError `timeout`, naming what is unfinished; or `invalid_option`
  */
 export async function settled({ outbox, studio, closing, timeoutMs }: SettledOptions): Promise<void> {
   const stillRunning = () => [...encoding(studio), ...unfinished(outbox)]
   const end = async () => {
-    // The wait is repeated, because a media item may be added while events are being sent.
+    // Loop, because a media item may be added while events are being sent.
     while (!closing.aborted && stillRunning().length > 0) {
       await studio.idle()
       await outbox.idle()
@@ -35,7 +35,7 @@ function encoding(studio: SettledOptions['studio']): readonly string[] {
   return count === 0 ? [] : [`${count} media encoding`]
 }
 
-/** Counts the unfinished events of each state, such as `3 events retrying`. */
+/** Counts unfinished events by state, such as `3 events retrying`. */
 function unfinished(outbox: SettledOptions['outbox']): readonly string[] {
   const states = outbox.list().map(({ state }) => state)
   return (['waiting', 'delivering', 'retrying'] as const).flatMap((state) => {

@@ -1,10 +1,10 @@
-/** Names a thing that was created, changed or deleted. It carries no data: listeners read the current state. */
+/** Names a thing that was created, changed or deleted. Carries no data: listeners read the current state. */
 export interface Change {
   readonly kind: 'webhooks' | 'api-keys' | 'media' | 'sendings'
   readonly id: string
 }
 
-/** Notifies listeners, such as the page, of changes in the emulator. */
+/** Notifies listeners, such as the page, of changes. */
 export class Changes {
   readonly #listeners = new Set<(change: Change) => void>()
 

@@ -4,12 +4,11 @@ import { WebhookError } from '../../errors.ts'
 /** A string, possibly empty. */
 export const text = z.string({ error: 'has to be a string' })
 
-/** A string that can be encoded as UTF-8, and so be sent in a body or a URL. */
+/** A string that UTF-8 can encode, so it can be sent in a body or a URL. */
 export const unicode = text.refine((value) => !/\p{Surrogate}/u.test(value), {
   error: 'has to be well-formed Unicode: it contains half of a surrogate pair',
 })
 
-/** A whole number in decimal digits. */
 export const digits = (min: number, max: number) => {
   const error = `has to be a whole number from ${min} to ${max}`
   return z
@@ -19,17 +18,15 @@ export const digits = (min: number, max: number) => {
     .pipe(z.number().min(min, { error }).max(max, { error }))
 }
 
-/** The error for a value that is not an object. */
 export const notAnObject = { error: 'has to be an object' }
 
-/** One of the given words. */
 export const oneOf = <const Words extends readonly string[]>(words: Words) =>
   z.enum(words, { error: `has to be one of ${words.join(', ')}` })
 
 /**
  * Validates input from outside.
  * @param name names the input in error messages, such as `body`
- * @throws WebhookError `invalid_option`, naming the first wrong field but never its value
+ * @throws WebhookError `invalid_option`, naming the first wrong field, never its value
  */
 export function readInput<T>(name: string, schema: z.ZodType<T>, input: unknown): T {
   const result = schema.safeParse(input)

@@ -2,23 +2,22 @@ import { WebhookError } from '../../errors.ts'
 
 /** The options of {@link Records}. */
 export interface RecordsOptions<Item> {
-  /** The plural for error messages, such as `events`. */
+  /** A plural for error messages, such as `events`. */
   readonly name: string
   readonly hasEnded: (item: Item) => boolean
-  /** Maximum number of unfinished items. */
   readonly maxUnfinished: number
-  /** The number of ended items to keep. The oldest are dropped first. */
+  /** Ended items to keep. The oldest are dropped first. */
   readonly maxEnded: number
-  /** Called with the id of each item that is added or changes. */
+  /** Called with the id of each item added or changed. */
   readonly onChange: (id: string) => void
 }
 
-/** Keeps every unfinished item, and the items that ended last. */
+/** Keeps all unfinished items, and the latest ended ones. */
 export class Records<Item extends { readonly id: string }> {
   readonly #options: RecordsOptions<Item>
   /** In order of creation. */
   readonly #items = new Map<string, Item>()
-  /** The ids of ended items, in the order in which they ended. */
+  /** Ids of ended items, in the order they ended. */
   readonly #ended = new Set<string>()
   #idleWaiters: (() => void)[] = []
 
@@ -26,14 +25,14 @@ export class Records<Item extends { readonly id: string }> {
     this.#options = options
   }
 
-  /** @throws WebhookError `overloaded` when too many items are unfinished */
+  /** @throws WebhookError `overloaded` if too many items are unfinished */
   checkRoom(): void {
     const { name, maxUnfinished } = this.#options
     if (this.#unfinished < maxUnfinished) return
     throw new WebhookError('overloaded', `too many unfinished ${name}: the limit is ${maxUnfinished}`)
   }
 
-  /** Adds an item, or replaces the one with the same id. */
+  /** Adds or replaces an item. */
   put(item: Item): void {
     const { hasEnded, maxEnded, onChange } = this.#options
     this.#items.set(item.id, item)
@@ -52,12 +51,12 @@ export class Records<Item extends { readonly id: string }> {
     return [...this.#items.values()].reverse()
   }
 
-  /** Resolves when no item is unfinished. */
+  /** Resolves once no item is unfinished. */
   async idle(): Promise<void> {
     if (this.#unfinished > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }
 
-  /** Resolves every pending call of `idle`. */
+  /** Resolves all pending `idle` calls. */
   resolveIdle(): void {
     for (const resolve of this.#idleWaiters.splice(0)) resolve()
   }

@@ -5,10 +5,9 @@ import { Collection } from './collection.ts'
 import { type Listed, type ListQuery, list } from './list.ts'
 import { randomText, SecretHash } from './secret.ts'
 
-/** The types of API keys. Every endpoint of this API rejects a key of type `only_upload`. */
+/** Every endpoint of this API rejects `only_upload` keys. */
 export const apiKeyTypes = ['full_access', 'only_upload'] as const
 
-/** The type of an API key. Every endpoint of this API rejects a key of type `only_upload`. */
 export type ApiKeyType = (typeof apiKeyTypes)[number]
 
 /** An API key. The profile decides which fields the API returns. */
@@ -24,11 +23,11 @@ export interface ApiKey {
   readonly created_at: string
   readonly updated_at: string
   readonly expired_at: string
-  /** The time of the last request with the key, or `null`. */
+  /** When the key was last used, or `null`. */
   readonly last_requested_at: string | null
 }
 
-/** An API key with its secret, which is returned only once, on creation. */
+/** An API key with its secret, returned only on creation. */
 export interface CreatedApiKey extends ApiKey {
   readonly secret: string
 }
@@ -41,7 +40,7 @@ export interface ApiKeyInput {
   readonly type: ApiKeyType
 }
 
-/** The API key or account that credentials belong to, and its type, or the reason why the credentials are rejected. */
+/** Who the credentials belong to (key or account), or why they are rejected. */
 export type Authentication = { readonly id: string; readonly type: ApiKeyType } | { readonly rejected: string }
 
 interface StoredApiKey extends Omit<ApiKey, 'status'> {
@@ -57,7 +56,7 @@ export interface ApiKeysOptions {
   readonly changes: Changes
 }
 
-/** The API keys of a workspace. It expects validated input. */
+/** A workspace's API keys. Expects validated input. */
 export class ApiKeys {
   readonly #clock: Clock
   readonly #newId: () => string
@@ -72,7 +71,7 @@ export class ApiKeys {
 
   /**
    * @returns the key with its secret, which is not returned again
-   * @throws WebhookError `invalid_option` when the workspace is full
+   * @throws WebhookError `invalid_option` if the workspace is full
    */
   create({ name, ttl, type }: ApiKeyInput): CreatedApiKey {
     const secret = randomText(32)
@@ -104,18 +103,18 @@ export class ApiKeys {
     )
   }
 
-  /** @returns `true` when there was a key with this id */
+  /** @returns `true` if the key exists */
   rename(id: string, name: string): boolean {
     return this.#records.update(id, { name, updated_at: apiTimestamp(this.#clock()) }) !== undefined
   }
 
-  /** @returns `true` when there was a key with this id */
+  /** @returns `true` if the key existed */
   delete(id: string): boolean {
     this.#idByPublicKey.delete(this.#records.get(id)?.public_key ?? '')
     return this.#records.delete(id)
   }
 
-  /** Finds the key that the credentials belong to, and records that it was used. */
+  /** Finds the key for the credentials and records its use. */
   authenticate(publicKey: string, secret: string): Authentication {
     const stored = this.#records.get(this.#idByPublicKey.get(publicKey) ?? '')
     if (!stored?.secretHash.matches(secret)) return { rejected: 'wrong public key or secret key' }

@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { Change, Changes } from '../shared/changes.ts'
 import { recordLimit } from '../shared/undocumented.ts'
 
-/** The records of one kind, in order of creation. It notifies of every change. */
+/** Records of one kind, in order of creation. Notifies of every change. */
 export class Collection<Item extends { readonly id: string }> {
   readonly #kind: Change['kind']
   readonly #changes: Changes
@@ -21,7 +21,7 @@ export class Collection<Item extends { readonly id: string }> {
     return [...this.#items.values()]
   }
 
-  /** @throws WebhookError `invalid_option` when the collection is full */
+  /** @throws WebhookError `invalid_option` if the collection is full */
   add(item: Item): void {
     if (this.#items.size >= recordLimit)
       throw new WebhookError(
@@ -31,13 +31,13 @@ export class Collection<Item extends { readonly id: string }> {
     this.#set(item)
   }
 
-  /** @returns the updated record, or `undefined` when there is none with this id */
+  /** @returns the updated record, or `undefined` if there is none */
   update(id: string, patch: Partial<Item>): Item | undefined {
     const item = this.#items.get(id)
     return item && this.#set({ ...item, ...patch })
   }
 
-  /** @returns `true` when there was a record with this id */
+  /** @returns `true` if the record existed */
   delete(id: string): boolean {
     const deleted = this.#items.delete(id)
     if (deleted) this.#changes.notify({ kind: this.#kind, id })

@@ -1,9 +1,9 @@
 import { foundBy } from '../shared/undocumented.ts'
 
-/** Selects, sorts and pages records. The names are those of the API. */
+/** Selects, sorts and pages records. Named like the API's parameters. */
 export interface ListQuery<SortField extends string> {
   /**
-   * The number of records to skip.
+   * Records to skip.
    * @defaultValue 0
    */
   readonly offset?: number
@@ -15,24 +15,24 @@ export interface ListQuery<SortField extends string> {
   /** @defaultValue 'created_at' */
   readonly sort_by?: SortField
   /**
-   * The direction. `desc` is exactly `asc` reversed.
+   * `desc` is exactly `asc` reversed.
    * @defaultValue 'asc'
    */
   readonly order_by?: 'asc' | 'desc'
-  /** Text that a record's name has to contain. */
+  /** Matches records whose name contains it. */
   readonly search?: string
 }
 
 /** A page of records. */
 export interface Listed<Item> {
   readonly items: readonly Item[]
-  /** The number of matching records on all pages. */
+  /** Matching records on all pages. */
   readonly total: number
 }
 
 /**
- * Lists records. Other fields of the query have to equal those of a record.
- * @param items the records in order of creation, which decides between those that sort alike
+ * Lists records. Other query fields must equal the record's.
+ * @param items in order of creation, which breaks ties
  */
 export function list<Item extends { readonly name: string; readonly created_at: string }>(
   items: readonly Item[],
@@ -48,5 +48,5 @@ export function list<Item extends { readonly name: string; readonly created_at: 
   return { items: sorted.slice(offset, offset + limit), total: matching.length }
 }
 
-// Texts are compared by code unit and not by language, so that the order is the same on every machine.
+// Compared by code unit, so the order doesn't depend on the machine's language.
 const compare = <Value>(a: Value, b: Value): number => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,8 +1,8 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /**
- * The SHA-256 of a secret, which is kept in its place. A slow hash is for secrets that can be guessed, such as
- * passwords. These are 256 random bits, and are checked with every request.
+ * Stores the SHA-256 of a secret. Slow hashes are for guessable secrets, such as passwords: these are 256 random bits,
+ * checked with every request.
  */
 export class SecretHash {
   readonly #digest: Buffer
@@ -18,9 +18,9 @@ export class SecretHash {
 }
 
 /**
- * Generates random bytes as characters that need no escaping anywhere. The first is not a dash: a command line would
- * read the text as a flag.
- * @param bytes their number, such as 32 for a secret of 43 characters
+ * Generates random characters that need no escaping anywhere. Never starts with a dash, which a command line would read
+ * as a flag.
+ * @param bytes of randomness, such as 32 for 43 characters
  */
 export function randomText(bytes: number): string {
   const text = randomBytes(bytes).toString('base64url')

@@ -4,7 +4,7 @@ import { apiTimestamp, type Clock } from '../shared/clock.ts'
 import { Collection } from './collection.ts'
 import { type Listed, type ListQuery, list } from './list.ts'
 
-/** The flags that subscribe a webhook to events, in the service's order. */
+/** The subscription flags, in the service's order. */
 export const subscriptionFlags: readonly FlagName[] = eventTypes.map(flagName)
 
 /** A webhook as the API returns it. */
@@ -12,11 +12,11 @@ export interface Webhook extends Readonly<Record<FlagName, boolean>> {
   readonly id: string
   readonly user_id: string
   readonly name: string
-  /** The URL, which may contain `user:password@` and a secret in its query. */
+  /** May contain `user:password@`, and a secret in its query. */
   readonly url: string
   readonly created_at: string
   readonly updated_at: string
-  /** The time at which it was last triggered, or `null`. The profile decides what triggers it. */
+  /** When it was last triggered, or `null`. The profile decides what counts as triggered. */
   readonly last_triggered_at: string | null
 }
 
@@ -24,10 +24,9 @@ type Subscriptions = Partial<Readonly<Record<FlagName, boolean>>>
 
 const noSubscriptions = Object.fromEntries(subscriptionFlags.map((flag) => [flag, false])) as Record<FlagName, boolean>
 
-/** The properties of a new webhook. Flags that are left out are false. */
+/** A new webhook. Flags default to false. */
 export type WebhookInput = Pick<Webhook, 'name' | 'url'> & Subscriptions
 
-/** The query of a list of webhooks. */
 export type WebhookQuery = ListQuery<'created_at' | 'name' | 'url'> & Subscriptions
 
 /** The options of {@link Webhooks}. */
@@ -38,7 +37,7 @@ export interface WebhooksOptions {
   readonly changes: Changes
 }
 
-/** The webhooks of a workspace. It expects validated input. */
+/** A workspace's webhooks. Expects validated input. */
 export class Webhooks {
   readonly #userId: string
   readonly #clock: Clock
@@ -52,7 +51,7 @@ export class Webhooks {
     this.#records = new Collection('webhooks', options.changes)
   }
 
-  /** @throws WebhookError `invalid_option` when the workspace is full */
+  /** @throws WebhookError `invalid_option` if the workspace is full */
   create({ name, url, ...subscriptions }: WebhookInput): Webhook {
     const now = this.#now()
     const webhook = {
@@ -78,12 +77,12 @@ export class Webhooks {
     return this.#records.get(id)
   }
 
-  /** @returns the updated webhook, or `undefined` when there is none with this id */
+  /** @returns the updated webhook, or `undefined` if there is none */
   update(id: string, patch: Partial<WebhookInput>): Webhook | undefined {
     return this.#records.update(id, { ...patch, updated_at: this.#now() })
   }
 
-  /** @returns `true` when there was a webhook with this id */
+  /** @returns `true` if the webhook existed */
   delete(id: string): boolean {
     return this.#records.delete(id)
   }
@@ -92,7 +91,6 @@ export class Webhooks {
     return this.#records.all().filter((webhook) => webhook[flag])
   }
 
-  /** Records that it was triggered just now. */
   triggered(id: string): void {
     this.#records.update(id, { last_triggered_at: this.#now() })
   }

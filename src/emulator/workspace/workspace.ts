@@ -4,27 +4,27 @@ import { ApiKeys, type Authentication } from './api-keys.ts'
 import { SecretHash } from './secret.ts'
 import { Webhooks } from './webhooks.ts'
 
-/** The credentials of the emulated account. */
+/** The emulated account's credentials. */
 export interface Credentials {
   /** The public half of the API key. */
   readonly publicKey: string
   /** The secret half of the API key. */
   readonly secretKey: string
-  /** A bearer token, which works in place of the key. */
+  /** A bearer token, instead of the key. */
   readonly accessToken: string
 }
 
 /** The options of {@link Workspace}. */
 export interface WorkspaceOptions {
   readonly clock: Clock
-  /** Makes the ids of the user, the API keys and the webhooks. */
+  /** Generates ids for the user, API keys and webhooks. */
   readonly newId: () => string
   readonly changes: Changes
-  /** The account's own credentials. They always work, are in no list, and cannot be deleted. */
+  /** The account's own credentials. Always valid, never listed, can't be deleted. */
   readonly credentials: Credentials
 }
 
-/** The user's account at the service, with its API keys and webhooks. */
+/** A user's account at the service. */
 export class Workspace {
   readonly userId: string
   readonly clock: Clock
