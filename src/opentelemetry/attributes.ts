@@ -1,18 +1,18 @@
 import { WebhookError } from '../errors.ts'
 import { overdueType } from '../handlers/expectations.ts'
 
-// The values of attributes. Values that a sender or a handler chooses are limited here, in number or in length.
+// Attribute values. Values chosen by a sender or a handler are limited here, in number or length.
 
-/** The name of the instrumentation's tracer and meter. */
+/** The instrumentation's name: its tracer and meter. */
 export const scope = 'media-webhooks'
 
-/** Any value that is not one of the known ones, in the word of the conventions. */
+/** Stands for any unknown value, as in the conventions. */
 const other = '_OTHER'
 
-/** Every span and metric of a `messaging.*` name has it. */
+/** On every span and metric named `messaging.*`. */
 export const system = { 'messaging.system': 'media_webhooks' }
 
-/** The destinations of a receiver: its event types. A sender can invent types, so all that are unknown share one. */
+/** A receiver's destinations: its event types. Senders can invent types, so unknown ones share one value. */
 export class Destinations {
   readonly #known = new Set([overdueType])
 
@@ -25,25 +25,22 @@ export class Destinations {
   }
 }
 
-/** The kind of an error: the code of a `WebhookError`, otherwise its name if that is a word. */
+/** Classifies an error: the code of a `WebhookError`, otherwise its name if that is a word. */
 export function errorTypeOf(error: unknown): string {
   try {
     if (error instanceof WebhookError) return error.code
     const name = error instanceof Error ? error.name : ''
     return /^[a-z_$][\w$.]{0,63}$/i.test(name) ? name : other
   } catch {
-    // A getter that throws.
+    // A throwing getter.
     return other
   }
 }
 
-/**
- * Maximum number of kinds of errors that the metrics of a receiver tell apart: some libraries make up a name for each
- * error.
- */
+/** Error types that a receiver's metrics tell apart. Some libraries make up a name per error. */
 const maxErrorTypes = 100
 
-/** Returns a function that does what {@link errorTypeOf} does, with a limited number of results. */
+/** Returns an {@link errorTypeOf} with a bounded number of results. */
 export function limitedErrorTypes(): (error: unknown) => string {
   const seen = new Set<string>()
   return (error) => {
@@ -58,5 +55,5 @@ export function limitedErrorTypes(): (error: unknown) => string {
 
 const longestMediaId = 256
 
-/** The id of a media item as a span shows it. */
+/** A media item's id, cut for spans. */
 export const mediaIdOf = (mediaId: string): string => mediaId.slice(0, longestMediaId)

@@ -1,24 +1,24 @@
 import { type Context, propagation, ROOT_CONTEXT, type TextMapGetter } from '@opentelemetry/api'
 import type { TraceCarrier } from '../inbox/reading.ts'
 
-// The trace of a delivery on its way through the inbox, in the format of the application's propagator.
+// Carries a delivery's trace through the inbox, in the format of the application's propagator.
 
 /**
- * Makes the carrier that the inbox stores with an event. It is `undefined` if no propagator is registered. The baggage
- * stays out: it belongs to the request, and can be personal.
+ * Creates the carrier that the inbox stores with an event; `undefined` without a registered propagator. Drops the
+ * baggage: it belongs to the request and may be personal.
  */
 export function toCarrier(context: Context): TraceCarrier | undefined {
   const carrier: Record<string, string> = {}
   try {
     propagation.inject(propagation.deleteBaggage(context), carrier)
   } catch {
-    // A propagator of the application's own.
+    // The application's propagator threw.
     return undefined
   }
   return Object.keys(carrier).length === 0 ? undefined : carrier
 }
 
-// A stored carrier can come from another version, or from any program that can write to the storage.
+// A stored carrier may come from another version, or from anything else that writes to the storage.
 const stringsOnly: TextMapGetter<TraceCarrier> = {
   keys: (carrier) => Object.keys(carrier),
   get(carrier, key) {
@@ -27,7 +27,7 @@ const stringsOnly: TextMapGetter<TraceCarrier> = {
   },
 }
 
-/** Reads what {@link toCarrier} made. A carrier that cannot be read gives no trace. */
+/** Reads a carrier from {@link toCarrier}. An unreadable one gives no trace. */
 export function fromCarrier(carrier: TraceCarrier | undefined): Context {
   if (typeof carrier !== 'object' || carrier === null) return ROOT_CONTEXT
   try {

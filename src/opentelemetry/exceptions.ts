@@ -1,11 +1,11 @@
 import { type Span, SpanStatusCode } from '@opentelemetry/api'
 import { errorTypeOf } from './attributes.ts'
 
-/** Maximum number of characters of a message and of a stack that are recorded: some errors carry a whole page. */
+/** Recorded of an error (characters): some carry a whole page. */
 const longestText = 2_000
 const longestStack = 8_000
 
-/** Records the error that the user's code threw. It can be anything, even an object whose properties throw. */
+/** Records what the user's code threw. It can be anything, even an object whose properties throw. */
 export function recordError(span: Span, error: unknown): void {
   const type = errorTypeOf(error)
   const message = textOf(() => (error instanceof Error ? error.message : error), longestText)

@@ -4,12 +4,12 @@ import type { InboxStats } from '../inbox/reading.ts'
 import { within } from '../internal/timers.ts'
 import type { Instruments } from './instruments.ts'
 
-/** The time for which an export waits for the inbox, in ms. */
+/** How long an export waits for the inbox (ms). */
 const statsTimeoutMs = 5_000
 
 type Gauges = Pick<Instruments, 'states' | 'deadLetters' | 'oldestWaiting' | 'expected'>
 
-/** Asks the inbox for its numbers at each export. Returns a function that ends it. */
+/** Reads the inbox's numbers at each export. Returns a function that stops it. */
 export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attributes: Attributes): () => void {
   const { states, deadLetters, oldestWaiting, expected } = gauges
   const observe: BatchObservableCallback = async (result) => {
@@ -17,7 +17,7 @@ export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attribu
     if (stats === undefined) return
     for (const state of ['waiting', 'running', 'retrying'] as const)
       result.observe(states, stats[state], { ...attributes, 'media_webhooks.state': state })
-    // Such an inbox knows neither the waiting events of its queue nor its dead letters.
+    // A queue's inbox knows neither its waiting events nor its dead letters.
     if (inbox.handleMessage !== undefined) return
     result.observe(deadLetters, stats.deadLetters, attributes)
     const age = ageOf(stats)
@@ -29,7 +29,7 @@ export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attribu
   return () => meter.removeBatchObservableCallback(observe, observed)
 }
 
-/** Returns `undefined` while the inbox cannot be asked: the other metrics are exported anyway. */
+/** Returns `undefined` if the inbox does not answer: the other metrics are still exported. */
 async function statsOf(inbox: Inbox): Promise<InboxStats | undefined> {
   try {
     return await within(statsTimeoutMs, Promise.resolve(inbox.stats()), () => undefined)
@@ -39,7 +39,7 @@ async function statsOf(inbox: Inbox): Promise<InboxStats | undefined> {
   }
 }
 
-/** In s. */
+/** Seconds. */
 function ageOf({ waiting, oldestWaitingAt }: InboxStats): number | undefined {
   if (oldestWaitingAt !== undefined) return Math.max(0, (Date.now() - oldestWaitingAt.getTime()) / 1_000)
   return waiting === 0 ? 0 : undefined

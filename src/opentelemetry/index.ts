@@ -1,3 +1,3 @@
-// The entry of OpenTelemetry: traces and metrics of a receiver, through the SDK that the application has.
+// The OpenTelemetry entry: traces and metrics of a receiver, through the application's SDK.
 
 export { type OpenTelemetryOptions, openTelemetry } from './telemetry.ts'

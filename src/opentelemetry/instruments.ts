@@ -1,14 +1,14 @@
 import type { Counter, Histogram, Meter, MetricOptions, ObservableGauge } from '@opentelemetry/api'
 
-// Every metric: its name, its unit and what it means. docs/telemetry.md has the table.
+// Every metric: name, unit, meaning. docs/telemetry.md has the table.
 
-/** The bounds that the conventions advise, in s. */
+/** The conventions' bounds (s). */
 const conventional = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10]
 
-/** Around the time limits of the sender: 1 s for the test delivery, 3 s for the others. */
+/** Bounds around the sender's time limits (s): 1 for the test delivery, 3 for others. */
 const acknowledgement = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 10]
 
-/** From a quick handler up to an event that waited for a day. */
+/** Bounds from a quick handler to an event that waited for a day (s). */
 const handling = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600, 21_600, 86_400]
 
 const step = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
@@ -19,7 +19,6 @@ const seconds = (description: string, explicitBucketBoundaries?: number[]): Metr
   ...(explicitBucketBoundaries && { advice: { explicitBucketBoundaries } }),
 })
 
-/** The instruments of a meter. */
 export interface Instruments {
   readonly deliveries: Counter
   readonly acknowledgements: Histogram

@@ -7,16 +7,16 @@ import { observeInbox } from './gauges.ts'
 import { createInstruments, type Instruments } from './instruments.ts'
 
 interface MetersOptions {
-  /** The attributes of every metric of the receiver. */
+  /** On every metric of the receiver. */
   readonly own: Attributes
   readonly destinations: Destinations
   readonly meterProvider: MeterProvider | undefined
 }
 
-/** The meter of a provider that records nothing: no SDK is registered. */
+/** Given by providers without an SDK: records nothing. */
 const noMeter = createNoopMeter()
 
-/** Records the metrics of a receiver. */
+/** Records a receiver's metrics. */
 export class Meters {
   readonly #own: Attributes
   readonly #destinations: Destinations
@@ -26,7 +26,7 @@ export class Meters {
   #provider: MeterProvider | undefined
   #instruments: Instruments | undefined
   #ofInbox: Attributes
-  /** Absent before the inbox is open and once it begins to close. */
+  /** Set from the opening of the inbox until it starts to close. */
   #observed: Inbox | undefined
   #stopObserving = () => {}
 
@@ -40,7 +40,7 @@ export class Meters {
   opened(inbox: Inbox, name: string): void {
     this.#observed = inbox
     this.#ofInbox = { ...this.#own, 'media_webhooks.inbox': name }
-    // Instruments that were made while the inbox opened do not observe it yet.
+    // Instruments created before the inbox was open don't observe it: recreate them.
     this.#provider = undefined
     this.#current()
   }
@@ -51,8 +51,9 @@ export class Meters {
   }
 
   /**
-   * The instruments of the provider that is registered now; `undefined` if there is none. The global provider of
-   * metrics does not forward to a later one, so an SDK that starts after the receiver would get nothing.
+   * Returns the instruments of the current provider, if there is one. Looked up each time: unlike the tracer's, the
+   * global meter provider does not forward to one registered later, so an SDK that starts after the receiver would get
+   * nothing.
    */
   #current(): Instruments | undefined {
     const provider = this.#configuredProvider ?? metrics.getMeterProvider()
@@ -141,11 +142,11 @@ export class Meters {
   }
 }
 
-/** Sets of attributes that are made once: making one costs as much as recording a value with it. */
+/** Caches attribute sets: building one costs as much as recording a value with it. */
 class AttributeSets {
   readonly #sets = new Map<string, Attributes>()
 
-  /** @param key names the set; there are few of them */
+  /** @param key names the set; must be of bounded number */
   of(key: string, make: () => Attributes): Attributes {
     const known = this.#sets.get(key)
     if (known !== undefined) return known

@@ -22,20 +22,20 @@ import { fromCarrier } from './carrier.ts'
 import { TracedDelivery, TracedRun } from './traced.ts'
 
 interface SpansOptions {
-  /** The attributes of every span of the receiver. */
+  /** On every span of the receiver. */
   readonly own: Attributes
   readonly destinations: Destinations
   readonly attributes: ((event: MediaEvent) => Attributes) | undefined
   readonly tracerProvider: TracerProvider | undefined
 }
 
-/** The span without tracing. */
+/** A no-op span. */
 const untraced: DeliverySpan & RunSpan = { within: (call) => call(), trace: undefined, end() {} }
 
 const receiving = { ...system, 'messaging.operation.name': 'receive', 'messaging.operation.type': 'receive' }
 const processing = { ...system, 'messaging.operation.name': 'process', 'messaging.operation.type': 'process' }
 
-/** Makes the spans of deliveries and of the runs of handlers. */
+/** Starts the spans of deliveries and handler runs. */
 export class Spans {
   readonly #provider: TracerProvider | undefined
   #cachedTracer: Tracer | undefined
@@ -43,7 +43,7 @@ export class Spans {
   readonly #processing: Attributes
   readonly #attributes: SpansOptions['attributes']
   readonly #destinations: Destinations
-  /** `true` if a consumer of a queue passes the events in. Its own span is then active. */
+  /** `true` if a queue's consumer passes the events in. Its own span is then active. */
   #hasConsumer = false
 
   constructor({ own, destinations, attributes, tracerProvider }: SpansOptions) {
@@ -58,17 +58,17 @@ export class Spans {
     this.#hasConsumer = handleMessage !== undefined
   }
 
-  /** The tracer of the SDK. `undefined` while there is none: a span would be useless. */
+  /** Returns the SDK's tracer; `undefined` while there is none and a span would be useless. */
   #tracer(): Tracer | undefined {
     if (this.#cachedTracer !== undefined) return this.#cachedTracer
     const provider = this.#provider ?? trace.getTracerProvider()
-    // The global provider stands for the SDK's, which may start later.
+    // The global provider is a proxy for the SDK's, which may start later.
     this.#cachedTracer =
       provider instanceof ProxyTracerProvider ? provider.getDelegateTracer(scope) : provider.getTracer(scope)
     return this.#cachedTracer
   }
 
-  /** The sender calls the receiver, within the server's span. So this one is neither of a client nor of a server. */
+  /** INTERNAL, neither CLIENT nor SERVER: the sender's call is already in the server's span. */
   startDelivery(): DeliverySpan {
     const tracer = this.#tracer()
     if (tracer === undefined) return untraced
@@ -99,15 +99,15 @@ export class Spans {
     const options = { kind: SpanKind.CONSUMER, attributes, links }
     const span = tracer.startSpan(`process ${destination}`, options, parent)
     if (!isSpanContextValid(span.spanContext())) return untraced
-    // The user's attributes replace none of ours.
+    // The user's attributes must not replace ours.
     if (this.#attributes !== undefined && span.isRecording())
       span.setAttributes({ ...this.#attributesOf(event), ...attributes })
     return new TracedRun(span, trace.setSpan(parent, span))
   }
 
   /**
-   * The run belongs to the delivery's trace. The active span does not count, unless it is that of a queue's consumer.
-   * An inbox starts one event when another one has ended, so the active span could be any.
+   * A run belongs to its delivery's trace. Ignores the active span, unless it is a queue consumer's: the inbox starts
+   * an event when another one ends, so the active span could be any.
    */
   #parentOf(carrier: TraceCarrier | undefined): { readonly parent: Context; readonly links: Link[] } {
     const parent = fromCarrier(carrier)
@@ -121,9 +121,9 @@ export class Spans {
   #attributesOf(event: MediaEvent): Attributes {
     try {
       const attributes: unknown = this.#attributes?.(event)
-      // They are copied here, since a getter can throw.
+      // Copied here, because a getter may throw.
       if (!isPromise(attributes)) return { ...(attributes as Attributes | undefined) }
-      // Its rejection would end the process.
+      // An unhandled rejection would end the process.
       attributes.then(undefined, () => {})
       diag.warn('media-webhooks: attributes of openTelemetry returned a promise, which is ignored')
     } catch (error) {

@@ -10,32 +10,31 @@ import { Spans } from './spans.ts'
 /** The options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
   /**
-   * The name of the receiver, if a process has several: the attribute `media_webhooks.receiver` of its spans and
-   * metrics.
+   * The receiver's name, if a process has several: the attribute `media_webhooks.receiver` of its spans and metrics.
    * @defaultValue none
    */
   readonly receiver?: string
   /**
-   * Returns attributes for the spans of an event, such as those of its tenant. They are yours to choose, so add nothing
-   * personal that your traces must not contain. It is called for spans that are recorded only. An error that it throws goes
-   * to OpenTelemetry's `diag`, and changes nothing else.
+   * Returns extra attributes for an event's spans, such as its tenant. Called only for recorded spans. You choose them,
+   * so keep out personal data that must not be in your traces. An error it throws goes to OpenTelemetry's `diag` and
+   * has no other effect.
    * @defaultValue none
    */
   readonly attributes?: (event: MediaEvent) => Attributes
   /**
-   * Makes the spans.
+   * Provides the tracer.
    * @defaultValue the global one
    */
   readonly tracerProvider?: TracerProvider
   /**
-   * Makes the metrics.
+   * Provides the meter.
    * @defaultValue the global one
    */
   readonly meterProvider?: MeterProvider
 }
 
 /**
- * Traces and measures a receiver with OpenTelemetry. It needs the SDK of your application, and does nothing without one.
+ * Traces and measures a receiver with OpenTelemetry. Uses your application's SDK, and does nothing without one.
  *
  * ```ts
  * const receiver = createReceiver({ verify, telemetry: openTelemetry() })

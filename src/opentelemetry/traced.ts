@@ -7,7 +7,7 @@ import type { DeliverySpan } from '../receiver/telemetry.ts'
 import { toCarrier } from './carrier.ts'
 import { recordError } from './exceptions.ts'
 
-/** The span of a delivery. */
+/** A delivery's span. */
 export class TracedDelivery implements DeliverySpan {
   readonly #span: Span
   readonly #context: Context
@@ -19,7 +19,7 @@ export class TracedDelivery implements DeliverySpan {
     this.#attributesOf = attributesOf
   }
 
-  /** Also stored for a delivery that is not sampled: its handlers are then not sampled either, in any process. */
+  /** Stored even for an unsampled delivery, so that its handlers aren't sampled either, in any process. */
   get trace(): TraceCarrier | undefined {
     return toCarrier(this.#context)
   }
@@ -48,7 +48,7 @@ export class TracedDelivery implements DeliverySpan {
   }
 }
 
-/** The span of a run of a handler. */
+/** The span of a handler's run. */
 export class TracedRun implements RunSpan {
   readonly #span: Span
   readonly #context: Context

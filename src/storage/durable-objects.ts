@@ -2,7 +2,7 @@ import { WebhookError, type WebhookErrorCode } from '../errors.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 
-// The parts of Durable Objects that are used, so that the published types do not need those of Cloudflare.
+// Structural types, so the published ones don't need Cloudflare's.
 
 /** A binding to a class of Durable Objects. A `DurableObjectNamespace` fits. */
 export interface ObjectNamespace {
@@ -12,7 +12,7 @@ export interface ObjectNamespace {
 
 /**
  * Checks the option `namespace`.
- * @param example the binding that the message names
+ * @param example a binding, for the message
  * @throws WebhookError `invalid_option`
  */
 export function checkNamespace(owner: string, namespace: ObjectNamespace, example: string): void {
@@ -44,7 +44,7 @@ export interface ObjectSql {
   exec(query: string, ...bindings: unknown[]): { toArray(): Record<string, unknown>[] }
 }
 
-/** The steps that an object answers, by name. Their arguments and results go through JSON. */
+/** An object's steps, by name. Arguments and results are sent as JSON. */
 export type ObjectSteps = Readonly<Record<string, (input: never) => MaybePromise<unknown>>>
 
 type Answer = {
@@ -52,23 +52,23 @@ type Answer = {
   readonly error?: { readonly code: WebhookErrorCode; readonly message: string }
 }
 
-/** A step that an object is asked to carry out. */
+/** A step to run in an object. */
 export interface Question {
-  /** The name of the object. */
+  /** The object's name. */
   readonly name: string
   readonly step: string
   readonly input: unknown
-  /** `true` if the step can be carried out twice, so that it is asked again when an answer was lost. */
+  /** `true` if the step is idempotent: it is then retried when an answer is lost. */
   readonly canRepeat: boolean
 }
 
-/** Maximum pause before an object is asked again, in ms. The first is a tenth of it. */
+/** Maximum delay before a retry (ms). The first is a tenth of it. */
 const maxDelayMs = 250
 
 /**
- * Asks an object to carry out a step. By `fetch`, not by RPC: it works with every compatibility date, and the object's
- * class need not extend one of the runtime, which only a Worker can import.
- * @throws WebhookError of the object; `overloaded` or `unavailable` when there is no answer within `timeoutMs`
+ * Runs a step in an object. By `fetch`, not RPC: works with every compatibility date, and the object's class need not
+ * extend a runtime class, which only a Worker can import.
+ * @throws WebhookError the object's; `overloaded`, or `unavailable` if there is no answer within `timeoutMs`
  */
 export async function askObject(namespace: ObjectNamespace, question: Question, timeoutMs: number): Promise<unknown> {
   const endsAt = performance.now() + timeoutMs
@@ -77,7 +77,7 @@ export async function askObject(namespace: ObjectNamespace, question: Question, 
       return await askOnce(namespace, question, Math.max(1, endsAt - performance.now()))
     } catch (error) {
       if (error instanceof WebhookError) throw error
-      // The platform asks callers not to retry an overloaded object immediately.
+      // The platform asks callers not to retry an overloaded object at once.
       if ((error as { overloaded?: boolean }).overloaded === true)
         throw new WebhookError('overloaded', 'the Durable Object is overloaded', { cause: error })
       if (!question.canRepeat || performance.now() + delayMs >= endsAt)
@@ -88,7 +88,7 @@ export async function askObject(namespace: ObjectNamespace, question: Question, 
 }
 
 async function askOnce(namespace: ObjectNamespace, { name, step, input }: Question, timeoutMs: number) {
-  // A stub that has failed once keeps failing, so each try has its own.
+  // A new stub for each try: one that has failed keeps failing.
   const stub = namespace.get(namespace.idFromName(name))
   const fetching = stub.fetch('https://media-webhooks/', { method: 'POST', body: JSON.stringify({ step, input }) })
   const answer = fetching.then((response) => response.json() as Promise<Answer>)
@@ -100,8 +100,8 @@ async function askOnce(namespace: ObjectNamespace, { name, step, input }: Questi
 }
 
 /**
- * Answers what {@link askObject} asks, in the object.
- * @param stepsOf returns what the object can do, or throws the reason why it can do nothing
+ * Runs the step that {@link askObject} asks for, in the object.
+ * @param stepsOf returns the steps, or throws why the object can run none
  */
 export async function answerAsObject(
   request: { json(): Promise<unknown> },
@@ -111,7 +111,7 @@ export async function answerAsObject(
     const { step, input } = (await request.json()) as Pick<Question, 'step' | 'input'>
     const steps = stepsOf()
     const run = Object.hasOwn(steps, step) ? steps[step] : undefined
-    // While a new version is being deployed, the Worker and the object can have different ones.
+    // During a deployment, the Worker and the object may run different versions.
     if (run === undefined)
       throw new WebhookError('unavailable', `this version of the Durable Object has no step ${step}`)
     return Response.json({ result: await run(input as never) })
@@ -121,10 +121,10 @@ export async function answerAsObject(
   }
 }
 
-/** The number of objects, unless an option says otherwise. */
+/** Default number of objects. */
 export const defaultShards = 16
 
-/** Chooses the object of a text: always the same one, as long as their number is the same. */
+/** Chooses the object for a text. Stable while the number of shards is. */
 export function shardOf(text: string, shards: number): number {
   // FNV-1a: short, and spreads texts that differ in one character.
   let hash = 0x811c9dc5

@@ -2,42 +2,42 @@ import { WebhookError } from '../errors.ts'
 import { within } from '../internal/timers.ts'
 
 /**
- * Runs one step in Redis, and rejects when Redis does not answer in time.
- * @param onLate called with an answer that came after that
+ * Runs a step in Redis. Rejects if Redis does not answer in time.
+ * @param onLate called with an answer that arrives after that
  */
 export type ReachRedis = <T>(step: () => Promise<T>, onLate?: (answer: T) => void) => Promise<T>
 
 export interface ReachOptions {
-  /** Returns true if the client is connected, so that commands are sent immediately. */
+  /** Returns `true` while the client is connected and sends commands at once. */
   readonly isReady: () => boolean
-  /** Maximum time that a step may take in all, in ms. */
+  /** Total time limit of a step, in ms. */
   readonly timeoutMs: number
-  /** Connects again when an answer shows that this server has become a replica. */
+  /** Reconnects, after an answer showed that this server has become a replica. */
   readonly reconnect?: (() => void) | undefined
 }
 
-/** Maximum number of unanswered steps. They stay in memory until Redis answers, even if it hangs. */
+/** Maximum number of unanswered steps. Each stays in memory until Redis answers, even if it hangs. */
 const maxUnanswered = 500
 
-/** Maximum number of steps that wait for a connection or for the answers to others. */
+/** Maximum number of steps waiting for a connection or for others' answers. */
 const maxWaiting = 10_000
 
-/** The interval at which a connecting client is checked, and the first delay before a step is repeated (ms). */
+/** Poll interval while connecting, and first retry delay (ms). */
 const pollMs = 10
 
-/** Maximum delay before a step is repeated (ms). */
+/** Maximum retry delay (ms). */
 const maxDelayMs = 160
 
-/** Redis did nothing, for a while: it is failing over, starting, runs a script, or cannot write to its disk. */
+/** Redis did nothing, for now: failing over, loading, busy with a script, or unable to write to disk. */
 const temporarilyUnavailable = /\b(READONLY|MASTERDOWN)\b|(^|-)(LOADING|BUSY|MISCONF|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/
 
 /** This server is a replica. */
 const replica = /\b(READONLY|MASTERDOWN)\b/
 
 /**
- * Limits how long a step may wait for Redis, and how many do: clients queue commands for as long as they are
- * disconnected. A step waits up to `timeoutMs` for the connection, and is repeated within that time when the connection
- * breaks, so a step has to be safe to repeat. Steps reject with a WebhookError `unavailable`.
+ * Bounds the wait for Redis, in time and in number of steps: clients queue commands for as long as they are
+ * disconnected. A step waits up to `timeoutMs` for a connection and is retried within that time if the connection
+ * breaks, so it must be safe to retry. Steps reject with a WebhookError `unavailable`.
  */
 export function redisReach(options: ReachOptions): ReachRedis {
   const { isReady, timeoutMs } = options
@@ -58,8 +58,8 @@ export function redisReach(options: ReachOptions): ReachRedis {
 }
 
 /**
- * Limits the time of a step that a client sends over HTTP. It repeats nothing, since such clients do so themselves.
- * Nor does a step wait for others: on Workers, those of another request may never end.
+ * Bounds the time of a step sent over HTTP. No retries: HTTP clients have their own. No waiting for other steps either:
+ * on Workers, those of another request may never end.
  */
 export function redisReachOverHttp(timeoutMs: number): ReachRedis {
   const onTimeout = (): never => {
@@ -89,7 +89,7 @@ async function withinTimeout<T>(
   }
 }
 
-/** Removes the command that ioredis adds to an error: it contains an event or a password, which must not be logged. */
+/** Removes the command that ioredis adds to an error: it holds an event or a password, which must not be logged. */
 export function withoutCommand(error: unknown): unknown {
   if (typeof error === 'object' && error !== null) delete (error as { command?: unknown }).command
   return error
@@ -121,12 +121,12 @@ async function withRetries<T>(
 class PendingStep {
   /** `true` once its caller has stopped waiting. */
   isOver = false
-  /** The last error of Redis. */
+  /** Redis's last error. */
   error: unknown
   start: () => void = () => {}
 }
 
-/** Steps in order of arrival: each is sent when Redis is connected and few enough others are unanswered. */
+/** FIFO queue of steps. Sends each once Redis is connected and few enough others are unanswered. */
 class StepQueue {
   readonly #isReady: () => boolean
   readonly #waiting = new Set<PendingStep>()
@@ -137,14 +137,14 @@ class StepQueue {
     this.#isReady = isReady
   }
 
-  /** Takes a place among the unanswered steps. `false`: the step has to wait. */
+  /** Takes a slot among the unanswered steps. Returns `false` if the step must wait. */
   enter(): boolean {
     if (this.#waiting.size > 0 || this.#unanswered >= maxUnanswered || !this.#isReady()) return false
     this.#unanswered++
     return true
   }
 
-  /** Waits for a place. A step whose caller has stopped waiting is forgotten. */
+  /** Waits for a slot. Forgets steps whose caller has stopped waiting. */
   wait(pending: PendingStep): Promise<void> {
     if (this.#waiting.size >= maxWaiting) throw new Error(`${maxWaiting} steps already wait for Redis`)
     return new Promise((resolve) => {
@@ -173,7 +173,7 @@ class StepQueue {
     }
   }
 
-  /** Polls the connection while steps wait, since clients differ in the events that they emit. */
+  /** Polls the connection while steps wait, because clients emit different events. */
   #poll(): void {
     if (this.#isPolling) return
     this.#isPolling = true
