@@ -38,16 +38,14 @@ export interface ClientConfig extends Required<ClientOptions> {
 }
 
 // Header-safe characters only: for any other, fetch throws an error that quotes the credential.
-const credential = z
-  .string({ error: 'has to be a string (is an environment variable unset?)' })
-  .regex(/^[\x21-\x7e]+$/, {
-    error: 'has to be visible ASCII characters (is it empty, or is there a newline at its end?)',
-  })
+const credential = z.string({ error: 'must be a string (is an environment variable unset?)' }).regex(/^[\x21-\x7e]+$/, {
+  error: 'must be visible ASCII characters (is it empty, or is there a newline at its end?)',
+})
 
 const keyPair = params({ publicKey: credential, secretKey: credential, accessToken: credential.optional() })
 const bearer = params({ accessToken: credential })
 
-const baseUrl = z.string({ error: 'has to be the address of the service, as a text' }).transform((value, context) => {
+const baseUrl = z.string({ error: 'must be the address of the service, as a string' }).transform((value, context) => {
   const url = parseUrl(value)
   const path = url?.pathname.replace(/\/+$/, '')
   const fault = faultOfBaseUrl(url, path)
@@ -56,10 +54,10 @@ const baseUrl = z.string({ error: 'has to be the address of the service, as a te
 })
 
 function faultOfBaseUrl(url: URL | undefined, path: string | undefined): string | undefined {
-  if (!/^https?:$/.test(url?.protocol ?? '')) return 'has to be an http or https URL, such as https://api.example.com'
+  if (!/^https?:$/.test(url?.protocol ?? '')) return 'must be an http or https URL, such as https://api.example.com'
   if (url?.username || url?.password) return 'must not contain credentials: give them separately'
   if (url?.search || url?.hash) return 'must not have a query or a fragment'
-  return path?.endsWith('/api') ? 'has to be given without /api' : undefined
+  return path?.endsWith('/api') ? 'must not end with /api' : undefined
 }
 
 const options = params({
@@ -67,7 +65,7 @@ const options = params({
   timeoutMs: wholeNumber(1, maxWaitMs).default(10_000),
   retries: wholeNumber(0, 10).default(2),
   fetch: z
-    .custom<ClientConfig['fetch']>((value) => typeof value === 'function', { error: 'has to be a function' })
+    .custom<ClientConfig['fetch']>((value) => typeof value === 'function', { error: 'must be a function' })
     // Looked up per call, because tests and instrumentation replace the global. Called unbound, because some runtimes
     // throw otherwise.
     .default(() => (url: string, init: RequestInit) => globalThis.fetch(url, init)),

@@ -3,24 +3,24 @@ import { WebhookError } from '../errors.ts'
 
 /** A method's parameters. Strict, because a misspelt field would silently do nothing. */
 export const params = <Shape extends z.ZodRawShape>(shape: Shape) =>
-  z.strictObject(shape, { error: ({ code }) => (code === 'invalid_type' ? 'have to be an object' : undefined) })
+  z.strictObject(shape, { error: ({ code }) => (code === 'invalid_type' ? 'must be an object' : undefined) })
 
-const text = z.string({ error: 'has to be text' })
+const text = z.string({ error: 'must be text' })
 
-export const flag = z.boolean({ error: 'has to be true or false' })
+export const flag = z.boolean({ error: 'must be true or false' })
 
 export const wholeNumber = (min: number, max?: number) =>
   z
     .int({
-      error: `has to be a whole number ${max === undefined ? `that is at least ${min}` : `from ${min} to ${max}`}`,
+      error: `must be a whole number ${max === undefined ? `of at least ${min}` : `from ${min} to ${max}`}`,
     })
     .min(min)
     .max(max ?? Number.MAX_SAFE_INTEGER)
 
 export const oneOf = <const Words extends readonly string[]>(...words: Words) =>
-  z.enum(words, { error: `has to be one of ${words.join(', ')}` })
+  z.enum(words, { error: `must be one of ${words.join(', ')}` })
 
-const nameFault = { error: 'has to be text that is not blank' }
+const nameFault = { error: 'must be text that is not blank' }
 
 /**
  * A name of any length, trimmed. Observed: the service trims names, so a search for the untrimmed name would find
@@ -28,7 +28,7 @@ const nameFault = { error: 'has to be text that is not blank' }
  */
 export const name = z.string(nameFault).trim().min(1, nameFault)
 
-const urlFault = { error: 'has to be an http or https URL' }
+const urlFault = { error: 'must be an http or https URL' }
 
 // URL.canParse accepts `https:example.com` and line breaks. The service, which gets the text unchanged, does not.
 export const httpUrl = z
@@ -37,7 +37,7 @@ export const httpUrl = z
 
 // Rejects `.` and `..`, which change the path, and lone surrogates, which can't be encoded.
 export const id = z
-  .string({ error: 'has to be a string' })
+  .string({ error: 'must be a string' })
   .regex(/^(?!\.{1,2}$)\P{Surrogate}+$/u, { error: 'is empty, or not an id' })
 
 /** The parameters of every list. */

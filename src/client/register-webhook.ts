@@ -93,7 +93,7 @@ async function register(api: Client['webhook'], wanted: Wanted, options: CallOpt
 /** @throws WebhookError `invalid_option` for untyped callers that pass something else */
 function apiOf(client: Pick<Client, 'webhook'>): Client['webhook'] {
   if (typeof client?.webhook?.listAll === 'function') return client.webhook
-  throw new WebhookError('invalid_option', 'registerWebhook: the first argument has to be a client from createClient()')
+  throw new WebhookError('invalid_option', 'registerWebhook: the first argument must be a client from createClient()')
 }
 
 /** @throws WebhookError `invalid_option` if nothing is handled: a webhook without events would receive nothing */
@@ -101,7 +101,7 @@ function subscriptionsOf(receiver: Pick<Receiver, 'handles'>): Record<Subscripti
   if (typeof receiver?.handles !== 'function') {
     throw new WebhookError(
       'invalid_option',
-      'registerWebhook: the second argument has to be a receiver from createReceiver()',
+      'registerWebhook: the second argument must be a receiver from createReceiver()',
     )
   }
   const handled = subscriptions((type) => receiver.handles(type))

@@ -144,7 +144,7 @@ class WebhookWatch implements Watch {
     if (await this.#isSilent(webhook))
       found.set(
         'silent',
-        'the service has triggered the webhook, and no delivery has arrived: check the way to the receiver',
+        'the service has triggered the webhook, but no delivery has arrived: check the route to the receiver',
       )
     return found
   }

@@ -51,7 +51,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   let isInUse = false
   return {
     opened(inbox, name, types) {
-      if (isInUse) throw invalid('it serves one receiver; call it once for each')
+      if (isInUse) throw invalid('one call serves one receiver: call it once for each')
       isInUse = true
       destinations.know(types)
       spans.opened(inbox)

@@ -112,7 +112,7 @@ function checkPayload(payload: Payload): void {
     throw invalid(`a delivery needs a payload, such as ${example}, or the text or bytes of a body`)
   const missing = fields.find((field) => typeof payload[field] !== 'string')
   if (missing === undefined) return
-  throw invalid(`the payload's ${missing} has to be a string; ${example} has every field. Pass other JSON as a string`)
+  throw invalid(`the payload's ${missing} must be a string; ${example} has every field. Pass other JSON as a string`)
 }
 
 const invalid = (message: string) => new WebhookError('invalid_option', message)

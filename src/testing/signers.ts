@@ -130,7 +130,7 @@ const firstOf = (secrets: Secrets | GetSecrets): string => textsOf(secrets)[0] a
 
 function textsOf(secrets: Secrets | GetSecrets): readonly string[] {
   if (typeof secrets !== 'function') return readSecrets('signer', secrets).map(({ text }) => text)
-  throw new WebhookError('invalid_option', 'signer: give the secret to sign with, and not the function of the verifier')
+  throw new WebhookError('invalid_option', "signer: give the secret to sign with, not the verifier's function")
 }
 
 const unixSeconds = (now: () => number): string => String(Math.floor(now() / 1000))

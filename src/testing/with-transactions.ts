@@ -79,7 +79,7 @@ class TransactionalAttempt<Client> implements Attempt {
       signal.throwIfAborted()
       result = { value: await unlessAborted(signal, run(client as never)) }
     })
-    if (result === undefined) throw new Error('begin has committed a transaction that did not run to its end')
+    if (result === undefined) throw new Error('begin committed a transaction whose function did not complete')
     return (result as { readonly value: Result }).value
   }
 }

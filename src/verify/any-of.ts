@@ -25,7 +25,7 @@ export function anyOf(...verifiers: readonly Verifier[]): Verifier {
           if (verification.unavailable === true) outage ??= verification
         } catch (error) {
           // A verifier that throws rejects; ask the others. Its error may contain a secret.
-          reasons.push(`${verifier.name}: it threw a ${kindOf(error)}`)
+          reasons.push(`${verifier.name}: threw a ${kindOf(error)}`)
         }
       }
       // One that couldn't decide might have accepted it: ask for a retry.

@@ -46,5 +46,5 @@ export function headerToken(options: HeaderTokenOptions): Verifier {
 
 function printable(secret: string): string {
   if (!/[^\x20-\x7e]/.test(secret)) return secret
-  throw new WebhookError('invalid_option', 'headerToken: a secret in a header has to be printable ASCII')
+  throw new WebhookError('invalid_option', 'headerToken: a secret in a header must be printable ASCII')
 }

@@ -43,7 +43,7 @@ export function judgeWith<Claim>(
   }
 
   const judge = (claim: Claim, given: Secrets | null | undefined): MaybePromise<Verification> => {
-    if (given === undefined || given === null) return notVerified(`${owner} has none for this delivery`)
+    if (given === undefined || given === null) return notVerified(`${owner} returned no secret for this delivery`)
     let prepared: Judge<Claim>
     try {
       prepared = prepare(readSecrets(owner, given))

@@ -60,7 +60,10 @@ export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
 function keyOf(secret: string): HmacKey {
   const bytes = decodeBase64(secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret)
   if (bytes !== undefined) return hmacKey('sha256', bytes)
-  throw new WebhookError('invalid_option', `standardWebhooks: a secret is base64 after its prefix ${secretPrefix}`)
+  throw new WebhookError(
+    'invalid_option',
+    `standardWebhooks: a secret must be base64, after its prefix ${secretPrefix}`,
+  )
 }
 
 // Space-separated. Entries of other versions are skipped; one malformed entry rejects the header, as does sending it

@@ -66,7 +66,7 @@ export function timestampedSignature(options: TimestampedSignatureOptions): Veri
     now: aFunction,
   })
   const { secret, header, time: timeName = 't', signature = 'v1', toleranceSeconds = 300, now = Date.now } = options
-  if (timeName === signature) throw new WebhookError('invalid_option', `${owner}: time has to differ from signature`)
+  if (timeName === signature) throw new WebhookError('invalid_option', `${owner}: time must differ from signature`)
   const judge = judgeWith(
     owner,
     secret,

@@ -150,16 +150,16 @@ describe('The credentials', () => {
     [['webhooks', 'update', 'an-id'], /give what to change: --url, --events or --name/],
     [
       ['webhooks', 'create', '--url', 'http://a/', '--events', 'all', '--name', ' '],
-      /: --name has to be text that is not blank/,
+      /: --name must be text that is not blank/,
     ],
-    [['keys', 'rename', 'an-id', '--name', ' '], /: --name has to be text that is not blank/],
-    [['keys', 'list', '--base-url', 'http://a/api'], /: --base-url has to be given without \/api/],
+    [['keys', 'rename', 'an-id', '--name', ' '], /: --name must be text that is not blank/],
+    [['keys', 'list', '--base-url', 'http://a/api'], /: --base-url must not end with \/api/],
     [
       ['keys', 'list', '--base-url', 'http://a:s3cret@a/'],
       /: --base-url must not contain credentials: give them separately/,
     ],
     [['keys', 'list', '--base-url', 'a'], /--base-url takes an http or https URL, such as http:\/\/127\.0\.0\.1:4010 /],
-    [['keys', 'list', '--public-key', 'a b'], /: --public-key has to be visible ASCII/],
+    [['keys', 'list', '--public-key', 'a b'], /: --public-key must be visible ASCII/],
   ])('%j exits with 2, before anything is sent', async (args, message) => {
     const { code, errors, output } = await command(...args)
     expect({ code, output }).toEqual({ code: 2, output: '' })

@@ -242,7 +242,7 @@ describe('trigger --body', () => {
 
   test.each<[what: string, content: string | Uint8Array, message: string]>([
     ['is no JSON', '{"type":', 'cannot be sent: the payload is not JSON: '],
-    ['is no object', '[{}]', 'cannot be sent: the payload has to be a JSON object'],
+    ['is no object', '[{}]', 'cannot be sent: the payload must be a JSON object'],
     ['is not UTF-8', Uint8Array.of(0x7b, 0xff, 0x7d), 'takes a file in UTF-8'],
     ['has more than 1 MiB', `{}${' '.repeat(2 ** 20)}`, 'takes a file of at most 1048576 bytes'],
     ['begins with a byte order mark', '\uFEFF{}', 'cannot be sent: the payload is not JSON: '],

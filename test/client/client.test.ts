@@ -152,7 +152,7 @@ test('A webhook without events is created as documented, and rejected as observe
 
   const error = await failureOf('rejected', (await start('observed')).client.webhook.create({ url }))
   expect(error).toMatchObject({ status: 400, method: 'POST', path: '/api/webhooks' })
-  expect(error.serviceMessage).toContain('has to select an event')
+  expect(error.serviceMessage).toContain('must select an event')
 })
 
 test('The documented last trigger is the last test delivery, acknowledged or not', async () => {
@@ -177,12 +177,12 @@ test('An id and a name of any form and length are left for the service to judge'
   await failureOf('not_found', documented.webhook.get('not a UUID'))
 
   const observed = (await start('observed')).client
-  const tooLong = 'has to have at most 100 characters'
+  const tooLong = 'must have at most 100 characters'
   const rejections = [
     [() => observed.webhook.create({ url, name, fileReceived: true }), `body.name ${tooLong}`],
     [() => observed.apiKey.create({ apiKeyName: name, ttl: 60 }), `body.api_key_name ${tooLong}`],
-    [() => observed.apiKey.list({ limit: 101 }), 'query.limit has to be a whole number from 1 to 100'],
-    [() => observed.webhook.get('not a UUID'), 'id has to be a UUID'],
+    [() => observed.apiKey.list({ limit: 101 }), 'query.limit must be a whole number from 1 to 100'],
+    [() => observed.webhook.get('not a UUID'), 'id must be a UUID'],
   ] as const
   for (const [call, serviceMessage] of rejections) {
     expect(await failureOf('rejected', call())).toMatchObject({ status: 400, serviceMessage })

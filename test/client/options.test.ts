@@ -13,12 +13,12 @@ const build = (credentials: unknown, options: unknown) => () => createClient(unt
 describe('createClient throws invalid_option', () => {
   test.each([
     [undefined, /publicKey/],
-    [{}, /publicKey has to be a string \(is an environment variable unset\?\)/],
-    [{ publicKey: 'p' }, /secretKey has to be a string/],
-    [{ publicKey: 'p', secretKey: '' }, /secretKey has to be visible ASCII characters \(is it empty/],
+    [{}, /publicKey must be a string \(is an environment variable unset\?\)/],
+    [{ publicKey: 'p' }, /secretKey must be a string/],
+    [{ publicKey: 'p', secretKey: '' }, /secretKey must be visible ASCII characters \(is it empty/],
     [{ publicKey: 'p', secretKey: 'the-secret\n' }, /secretKey .*newline at its end/],
-    [{ publicKey: 'p', secretKey: 'the-secret-ключ' }, /secretKey has to be visible ASCII/],
-    [{ accessToken: 'the-secret token' }, /accessToken has to be visible ASCII/],
+    [{ publicKey: 'p', secretKey: 'the-secret-ключ' }, /secretKey must be visible ASCII/],
+    [{ accessToken: 'the-secret token' }, /accessToken must be visible ASCII/],
     [{ publicKey: 'p', secretKey: 's', token: 't' }, /there is no option token; there are publicKey, secretKey/],
     [{ accessToken: 'the-secret', secret: 't' }, /there is no option secret; there are accessToken/],
   ])('for the credentials %j', (credentials, message) => {
@@ -27,31 +27,31 @@ describe('createClient throws invalid_option', () => {
   })
 
   test.each([
-    [undefined, /has to be the address of the service/],
-    ['api.example.com', /has to be an http or https URL/],
-    ['ftp://api.example.com', /has to be an http or https URL/],
+    [undefined, /must be the address of the service/],
+    ['api.example.com', /must be an http or https URL/],
+    ['ftp://api.example.com', /must be an http or https URL/],
     ['https://user:the-secret@api.example.com', /must not contain credentials/],
     ['https://api.example.com/?key=the-secret', /must not have a query/],
-    ['https://api.example.com/api', /has to be given without \/api/],
-    ['https://api.example.com/api/', /has to be given without \/api/],
+    ['https://api.example.com/api', /must not end with \/api/],
+    ['https://api.example.com/api/', /must not end with \/api/],
   ])('for the baseUrl %s', (baseUrl, message) => {
     expect(build(keyPair, { baseUrl })).toThrow(invalid(message))
     expect(build(keyPair, { baseUrl })).not.toThrow(/the-secret/)
   })
 
   test.each([
-    [{ timeoutMs: 0 }, /timeoutMs has to be a whole number from 1 to 2147483647/],
-    [{ timeoutMs: '10s' }, /timeoutMs has to be a whole number/],
-    [{ retries: -1 }, /retries has to be a whole number from 0 to 10/],
-    [{ retries: 1.5 }, /retries has to be a whole number/],
-    [{ fetch: 'fetch' }, /fetch has to be a function/],
+    [{ timeoutMs: 0 }, /timeoutMs must be a whole number from 1 to 2147483647/],
+    [{ timeoutMs: '10s' }, /timeoutMs must be a whole number/],
+    [{ retries: -1 }, /retries must be a whole number from 0 to 10/],
+    [{ retries: 1.5 }, /retries must be a whole number/],
+    [{ fetch: 'fetch' }, /fetch must be a function/],
     [{ timeout: 5 }, /there is no option timeout; there are baseUrl, timeoutMs, retries, fetch/],
   ])('for the options %o', (options, message) => {
     expect(build(keyPair, { baseUrl, ...options })).toThrow(invalid(message))
   })
 
   test('without options', () => {
-    expect(build(keyPair, undefined)).toThrow(invalid(/baseUrl has to be the address of the service/))
+    expect(build(keyPair, undefined)).toThrow(invalid(/baseUrl must be the address of the service/))
   })
 })
 

@@ -225,9 +225,9 @@ describe.each(profiles)('registerWebhook with the profile %s', (profile) => {
 
   test.each<[string, Receiver, object, RegExp]>([
     ['no handlers', receiverWith(), { url }, /the receiver has no handlers: register them before/],
-    ['no URL', handling('encoding.finished'), {}, /url has to be an http or https URL/],
-    ['no http URL', handling('encoding.finished'), { url: 'file:///the-secret' }, /url has to be an http or https URL/],
-    ['a blank name', handling('encoding.finished'), { url, name: ' ' }, /name has to be text that is not blank/],
+    ['no URL', handling('encoding.finished'), {}, /url must be an http or https URL/],
+    ['no http URL', handling('encoding.finished'), { url: 'file:///the-secret' }, /url must be an http or https URL/],
+    ['a blank name', handling('encoding.finished'), { url, name: ' ' }, /name must be text that is not blank/],
     ['a typo', handling('encoding.finished'), { url, nmae: 'x' }, /there is no option nmae; there are url, name/],
   ])('rejects with invalid_option, given %s', async (_, receiver, registration, message) => {
     const { client, requests } = await serve({})
@@ -244,11 +244,11 @@ describe.each(profiles)('registerWebhook with the profile %s', (profile) => {
       const receiver = handling('encoding.finished')
       await expect(registerWebhook(client, other, { url })).rejects.toMatchObject({
         code: 'invalid_option',
-        message: 'registerWebhook: the second argument has to be a receiver from createReceiver()',
+        message: 'registerWebhook: the second argument must be a receiver from createReceiver()',
       })
       await expect(registerWebhook(other, receiver, { url })).rejects.toMatchObject({
         code: 'invalid_option',
-        message: 'registerWebhook: the first argument has to be a client from createClient()',
+        message: 'registerWebhook: the first argument must be a client from createClient()',
       })
     }
   })

@@ -64,7 +64,7 @@ describe('a behaviour', () => {
     const invalid = (message: string) => expect.objectContaining({ code: 'invalid_option', message })
     expect(() => emulator.behave('nobody', {})).toThrow(invalid('there is no webhook with this id'))
     expect(() => emulator.behave(id, { fault: 'x' } as object)).toThrow(
-      invalid(expect.stringContaining('behaviour.fault has to be one of') as unknown as string),
+      invalid(expect.stringContaining('behaviour.fault must be one of') as unknown as string),
     )
   })
 })

@@ -41,7 +41,7 @@ describe('a sending', () => {
     emulator.repeat(sendingId)
     await emulator.settled()
     expect(bodies).toHaveLength(4)
-    expect(() => emulator.repeat(sendingId, { fault: 'x' } as object)).toThrow(/behaviour.fault has to be one of/)
+    expect(() => emulator.repeat(sendingId, { fault: 'x' } as object)).toThrow(/behaviour.fault must be one of/)
   })
 
   test('cannot be repeated when it does not exist, or when its webhook was deleted', async () => {

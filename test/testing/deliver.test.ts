@@ -97,7 +97,7 @@ describe('deliver', () => {
     const { title, ...rest } = payload
     await expect(deliver(receiverOf(), untyped(rest))).rejects.toMatchObject({
       code: 'invalid_option',
-      message: expect.stringMatching(/title has to be a string.*samplePayload/),
+      message: expect.stringMatching(/title must be a string.*samplePayload/),
     })
   })
 })

@@ -103,8 +103,8 @@ describe.each(schemes)('the secret function of %s', (name, build, signer) => {
   })
 
   test.each<[string, unknown, RegExp]>([
-    ['undefined', undefined, /^the secret function of \w+ has none for this delivery$/],
-    ['null', null, /has none for this delivery$/],
+    ['undefined', undefined, /^the secret function of \w+ returned no secret for this delivery$/],
+    ['null', null, /returned no secret for this delivery$/],
     ['an empty list', [], /^the secret function of \w+: give a secret/],
     ['a number', 12_345_678, /give a secret/],
     ['true', true, /give a secret/],
@@ -197,10 +197,10 @@ test('a secret that has the wrong form for its verifier verifies nothing, and is
   )
   expect(inHeader.report).toMatchObject({
     status: 401,
-    reason: 'headerToken: a secret in a header has to be printable ASCII',
+    reason: 'headerToken: a secret in a header must be printable ASCII',
   })
   const signed = await answerOf(standardWebhooks({ secret: () => 'no base64!' }), signWithStandardWebhooks({ secret }))
-  expect(signed.report).toMatchObject({ status: 401, reason: expect.stringContaining('a secret is base64') })
+  expect(signed.report).toMatchObject({ status: 401, reason: expect.stringContaining('a secret must be base64') })
   expect(inHeader.seen + signed.seen).not.toMatch(/sécret|no base64!/)
 })
 

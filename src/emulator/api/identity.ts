@@ -45,7 +45,7 @@ function authorize(workspace: Workspace, authorization: string): Authentication 
   if (/^basic$/i.test(scheme) && publicKey !== undefined && secretKey !== undefined) {
     return workspace.authenticateKeyPair(publicKey, secretKey)
   }
-  return { rejected: 'the Authorization header has to be `Bearer <access token>` or `Basic base64(<public>:<secret>)`' }
+  return { rejected: 'the Authorization header must be `Bearer <access token>` or `Basic base64(<public>:<secret>)`' }
 }
 
 function agree(one: Authentication | undefined, other: Authentication): Authentication {

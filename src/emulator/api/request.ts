@@ -13,7 +13,7 @@ export const notBlank = (name: z.ZodType<string>) =>
 /** A delivery URL of any length. Trimmed, otherwise kept as written. */
 export const url = text
   .trim()
-  .refine((given) => /^https?:\/\//i.test(given) && URL.canParse(given), { error: 'has to be an http or https URL' })
+  .refine((given) => /^https?:\/\//i.test(given) && URL.canParse(given), { error: 'must be an http or https URL' })
 
 const maxTtl = 2_147_483_647
 
@@ -23,7 +23,7 @@ const maxTtl = 2_147_483_647
  */
 export const ttl = z.preprocess((given) => (typeof given === 'number' ? `${given}` : given), digits(1, maxTtl))
 
-const flag = z.boolean({ error: 'has to be true or false' }).optional()
+const flag = z.boolean({ error: 'must be true or false' }).optional()
 
 /** All subscription flags, optional. */
 export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, flag])) as Record<FlagName, typeof flag>
@@ -73,7 +73,7 @@ export async function readBody(req: HonoRequest): Promise<unknown> {
   const mediaType = req.header('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
   const parse = Object.hasOwn(parsers, mediaType) ? parsers[mediaType] : undefined
   if (parse === undefined) {
-    throw new HTTPException(415, { message: `the content type has to be ${Object.keys(parsers).join(' or ')}` })
+    throw new HTTPException(415, { message: `the content type must be ${Object.keys(parsers).join(' or ')}` })
   }
   return parse(await readText(req))
 }

@@ -27,10 +27,10 @@ export const rulesOf: Readonly<Record<Profile, Rules>> = {
     answerApiKey: ({ status, last_requested_at, ...key }) => key,
   },
   observed: {
-    id: z.guid({ error: 'has to be a UUID' }).toLowerCase(),
+    id: z.guid({ error: 'must be a UUID' }).toLowerCase(),
     name: text
       .trim()
-      .refine((given) => [...given].length <= nameLimit, { error: `has to have at most ${nameLimit} characters` }),
+      .refine((given) => [...given].length <= nameLimit, { error: `must have at most ${nameLimit} characters` }),
     apiKeysLimit: 100,
     needsEvent: true,
     answerApiKey: (key) => ({ ...key, ttl: `${key.ttl}` }),

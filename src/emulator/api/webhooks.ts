@@ -18,7 +18,7 @@ export function webhookRoutes(webhooks: Webhooks, check: EmulatedService['check'
   const input = z
     .object({ name: rules.name.optional(), url, ...flags }, notAnObject)
     .refine((given) => !rules.needsEvent || subscriptionFlags.some((flag) => given[flag]), {
-      error: `has to select an event: set one of ${subscriptionFlags.join(', ')} to true`,
+      error: `must select an event: set one of ${subscriptionFlags.join(', ')} to true`,
     })
     .transform((given) => ({ ...given, name: given.name?.trim() ? given.name : defaultWebhookName }))
 

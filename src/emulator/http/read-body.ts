@@ -53,7 +53,7 @@ export async function readOptionalJson(request: HonoRequest): Promise<unknown> {
 
 function parseAsJson(request: HonoRequest, text: string): unknown {
   if (!/^application\/json *(;|$)/i.test(request.header('content-type') ?? '')) {
-    throw new HTTPException(415, { message: 'the content type of the body has to be application/json' })
+    throw new HTTPException(415, { message: 'the content type of the body must be application/json' })
   }
   return parseJson(text)
 }

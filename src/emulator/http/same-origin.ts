@@ -13,7 +13,7 @@ export function sameOrigin(port: number): MiddlewareHandler {
   return async ({ req }, next) => {
     const host = req.header('host')?.toLowerCase() ?? ''
     if (!hosts.includes(host)) {
-      throw new HTTPException(403, { message: `the host has to be 127.0.0.1:${port} or localhost:${port}` })
+      throw new HTTPException(403, { message: `the host must be 127.0.0.1:${port} or localhost:${port}` })
     }
     const origin = req.header('origin')
     if (origin !== undefined && origin !== `http://${host}`) {

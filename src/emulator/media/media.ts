@@ -49,24 +49,24 @@ const longestWord = 32
 
 const word = unicode
   .min(1, { error: 'must not be empty' })
-  .max(longestWord, { error: `has to be at most ${longestWord} characters long` })
+  .max(longestWord, { error: `must be at most ${longestWord} characters long` })
 
 // The service joins qualities with commas.
 const quality = word.regex(/^[^,]*$/, { error: 'must not contain a comma: list each quality separately' })
 
-const listOfQualities = { error: 'has to be a list of 1 to 20 qualities, such as 360p' }
+const listOfQualities = { error: 'must be a list of 1 to 20 qualities, such as 360p' }
 
 const input: z.ZodType<Required<MediaInput>> = z.strictObject(
   {
     title: unicode
-      .max(longestTitle, { error: `has to be at most ${longestTitle} characters long` })
+      .max(longestTitle, { error: `must be at most ${longestTitle} characters long` })
       .default('Untitled.mp4'),
     qualities: z
       .array(quality, listOfQualities)
       .min(1, listOfQualities)
       .max(20, listOfQualities)
       .default(['360p', '720p']),
-    fails: z.boolean({ error: 'has to be true or false' }).default(false),
+    fails: z.boolean({ error: 'must be true or false' }).default(false),
     mediaType: word.default('video'),
   },
   notAnObject,

@@ -144,7 +144,7 @@ export function readBehaviourForm(form: URLSearchParams): Behaviour {
  * header must be …`. A blank field counts as absent, so its error says that it is missing.
  */
 export function withFormLabels(message: string): string {
-  const plain = message.replace(/^(?:behaviour\.(?:sign\.)?|\w+: )/, '').replace(/ has to be a string$/, ' is missing')
+  const plain = message.replace(/^(?:behaviour\.(?:sign\.)?|\w+: )/, '').replace(/ must be a string$/, ' is missing')
   const spaced = plain.replace(/^[\w.]+(?:: \w+)?/, (name) =>
     name.replace(/[A-Z]/g, ' $&').replace(/\.|:/, ' ').replace('  ', ' ').toLowerCase(),
   )

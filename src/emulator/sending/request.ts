@@ -31,7 +31,7 @@ export function parseTarget(url: string): URL {
   if (target && /^https?:$/.test(target.protocol)) return target
   throw new WebhookError(
     'invalid_option',
-    'the URL of a webhook has to be an http or https URL, such as https://example.com/hook',
+    'the URL of a webhook must be an http or https URL, such as https://example.com/hook',
   )
 }
 

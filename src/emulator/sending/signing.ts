@@ -108,5 +108,5 @@ function hmacOptions({
   if (timestampHeader.toLowerCase() !== options.header.toLowerCase()) {
     return { ...options, timestamp: { header: timestampHeader } }
   }
-  throw new WebhookError('invalid_option', 'hmacSignature: timestamp.header has to differ from header')
+  throw new WebhookError('invalid_option', 'hmacSignature: timestamp.header must differ from header')
 }

@@ -4,7 +4,7 @@ import { verifierFor } from '../sending/signing.ts'
 import { notAnObject, oneOf, readInput, unicode } from '../shared/input.ts'
 
 // Node would reject a line break in a header, at every delivery.
-const headerText = unicode.regex(/^[\x20-\x7e]*$/, { error: 'has to be printable ASCII' })
+const headerText = unicode.regex(/^[\x20-\x7e]*$/, { error: 'must be printable ASCII' })
 
 const sign = z.discriminatedUnion(
   'scheme',
@@ -42,7 +42,7 @@ const sign = z.discriminatedUnion(
   ],
   {
     error:
-      'has to be one of url-token, header-token, basic-auth, hmac-signature, standard-webhooks, timestamped-signature',
+      'must be one of url-token, header-token, basic-auth, hmac-signature, standard-webhooks, timestamped-signature',
   },
 )
 

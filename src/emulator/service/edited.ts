@@ -9,7 +9,7 @@ import { fields, type Payload } from '../../testing/payload.ts'
 export function readEdited(text: string, payload: Payload): { readonly body: string; readonly payload: Payload } {
   const edited = parsed(text)
   if (typeof edited !== 'object' || edited === null || Array.isArray(edited)) {
-    throw new WebhookError('invalid_option', 'the payload has to be a JSON object')
+    throw new WebhookError('invalid_option', 'the payload must be a JSON object')
   }
   const texts = Object.entries(edited).filter(([name, value]) => isField(name) && typeof value === 'string')
   return { body: JSON.stringify(edited), payload: { ...payload, ...Object.fromEntries(texts) } }

@@ -2,15 +2,15 @@ import * as z from 'zod'
 import { WebhookError } from '../../errors.ts'
 
 /** A string, possibly empty. */
-export const text = z.string({ error: 'has to be a string' })
+export const text = z.string({ error: 'must be a string' })
 
 /** A string that UTF-8 can encode, so it can be sent in a body or a URL. */
 export const unicode = text.refine((value) => !/\p{Surrogate}/u.test(value), {
-  error: 'has to be well-formed Unicode: it contains half of a surrogate pair',
+  error: 'must be well-formed Unicode: it contains half of a surrogate pair',
 })
 
 export const digits = (min: number, max: number) => {
-  const error = `has to be a whole number from ${min} to ${max}`
+  const error = `must be a whole number from ${min} to ${max}`
   return z
     .string({ error })
     .regex(/^\d{1,16}$/, { error })
@@ -18,10 +18,10 @@ export const digits = (min: number, max: number) => {
     .pipe(z.number().min(min, { error }).max(max, { error }))
 }
 
-export const notAnObject = { error: 'has to be an object' }
+export const notAnObject = { error: 'must be an object' }
 
 export const oneOf = <const Words extends readonly string[]>(words: Words) =>
-  z.enum(words, { error: `has to be one of ${words.join(', ')}` })
+  z.enum(words, { error: `must be one of ${words.join(', ')}` })
 
 /**
  * Validates input from outside.

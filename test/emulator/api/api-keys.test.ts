@@ -67,7 +67,7 @@ describe('creating an API key', () => {
     for (const profile of profiles) {
       const { call } = await serveApi({ profile })
       const { status, body } = await call('POST', '/api_keys', { api_key_name: 'ci', ttl })
-      expect([status, body.message]).toEqual([400, 'body.ttl has to be a whole number from 1 to 2147483647'])
+      expect([status, body.message]).toEqual([400, 'body.ttl must be a whole number from 1 to 2147483647'])
     }
   })
 

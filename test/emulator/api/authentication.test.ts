@@ -27,7 +27,7 @@ describe('credentials', () => {
   })
 
   const wrongPair = 'wrong public key or secret key'
-  const wrongHeader = 'the Authorization header has to be `Bearer <access token>` or `Basic base64(<public>:<secret>)`'
+  const wrongHeader = 'the Authorization header must be `Bearer <access token>` or `Basic base64(<public>:<secret>)`'
   const none = 'no credentials: send stream-public-key and stream-secret-key, or `Authorization: Bearer <access token>`'
   test.each([
     ['none', {}, none],

@@ -3,16 +3,16 @@ import { type Profile, profiles } from '../../../src/emulator/sending/profile.ts
 import { account, serveApi } from './served-api.ts'
 
 const webhook = { url: 'https://example.org/hooks', encoding_finished: true }
-const notAUrl = 'body.url has to be an http or https URL'
-const notAFlag = (flag: string) => `body.${flag} has to be true or false`
+const notAUrl = 'body.url must be an http or https URL'
+const notAFlag = (flag: string) => `body.${flag} must be true or false`
 const noEvent =
-  'body has to select an event: set one of file_received, encoding_started, partial_finished, encoding_finished, ' +
+  'body must select an event: set one of file_received, encoding_started, partial_finished, encoding_finished, ' +
   'encoding_failed to true'
 
 const wrongBodies = [
-  ['null', 'body has to be an object'],
-  ['[]', 'body has to be an object'],
-  ['"text"', 'body has to be an object'],
+  ['null', 'body must be an object'],
+  ['[]', 'body must be an object'],
+  ['"text"', 'body must be an object'],
   ['', 'the body is missing'],
   ['{', 'the body is not JSON'],
   ["{'url':'x'}", 'the body is not JSON'],
@@ -20,19 +20,19 @@ const wrongBodies = [
 ] as const
 
 const wrongNames = [
-  [1, 'has to be a string'],
-  [null, 'has to be a string'],
+  [1, 'must be a string'],
+  [null, 'must be a string'],
 ] as const
 
 const longNames = [
-  ['x'.repeat(101), 'has to have at most 100 characters'],
-  ['🎬'.repeat(101), 'has to have at most 100 characters'],
+  ['x'.repeat(101), 'must have at most 100 characters'],
+  ['🎬'.repeat(101), 'must have at most 100 characters'],
 ] as const
 
 const wrongUrls = [
-  [{ url: null }, 'body.url has to be a string'],
-  [{ url: 1 }, 'body.url has to be a string'],
-  [{ url: ['https://example.org'] }, 'body.url has to be a string'],
+  [{ url: null }, 'body.url must be a string'],
+  [{ url: 1 }, 'body.url must be a string'],
+  [{ url: ['https://example.org'] }, 'body.url must be a string'],
   [{ url: '' }, notAUrl],
   [{ url: 'example.org/hooks' }, notAUrl],
   [{ url: '/hooks' }, notAUrl],
@@ -72,7 +72,7 @@ describe.each(profiles)(
     test('when a webhook is created', async () => {
       await expectRefusals(profile, 'POST', '/webhooks', [
         ...wrongBodies,
-        [{ encoding_finished: true }, 'body.url has to be a string'],
+        [{ encoding_finished: true }, 'body.url must be a string'],
         ...wrongUrls.map(([fields, message]) => [{ ...webhook, ...fields }, message] as const),
         ...wrongFlags.map(([fields, message]) => [{ ...webhook, ...fields }, message] as const),
         ...rejectedNames.map(([name, message]) => [{ ...webhook, name }, `body.name ${message}`] as const),
@@ -91,15 +91,15 @@ describe.each(profiles)(
     })
 
     const wrongKeyNames = [
-      [{}, 'body.api_key_name has to be a string'],
-      [{ name: 'x' }, 'body.api_key_name has to be a string'],
+      [{}, 'body.api_key_name must be a string'],
+      [{ name: 'x' }, 'body.api_key_name must be a string'],
       [{ api_key_name: '' }, 'body.api_key_name must not be blank'],
       ...rejectedNames.map(([name, message]) => [{ api_key_name: name }, `body.api_key_name ${message}`] as const),
     ] as const
 
     test('when an API key is created', async () => {
-      const wrongTtl = 'body.ttl has to be a whole number from 1 to 2147483647'
-      const wrongType = 'body.type has to be one of full_access, only_upload'
+      const wrongTtl = 'body.ttl must be a whole number from 1 to 2147483647'
+      const wrongType = 'body.type must be one of full_access, only_upload'
       const numbers = [0, -1, 1.5, 2_147_483_648, 1e300, true, null, [], {}]
       const texts = ['', '0', '2147483648', '1e3', ' 5', '0x10', 'soon']
       await expectRefusals(profile, 'POST', '/api_keys', [
@@ -128,11 +128,11 @@ test('a webhook without events is rejected, as observed', async () => {
 test('a field given twice, or a flag other than true and false, is rejected in a form', async () => {
   const { request } = await serveApi({ profile: 'observed' })
   for (const [form, message] of [
-    ['url=https://a.example&url=https://b.example&file_received=true', 'body.url has to be a string'],
+    ['url=https://a.example&url=https://b.example&file_received=true', 'body.url must be a string'],
     ['url=https://a.example&file_received=1', notAFlag('file_received')],
     ['url=https://a.example&file_received=true&file_received=true', notAFlag('file_received')],
     ['url=https://a.example', noEvent],
-    ['', 'body.url has to be a string'],
+    ['', 'body.url must be a string'],
   ] as const) {
     const body = new URLSearchParams(form)
     expect((await request('POST', '/webhooks', { headers: account, body })).body).toEqual({ status: 'fail', message })
@@ -141,8 +141,8 @@ test('a field given twice, or a flag other than true and false, is rejected in a
 
 test.each(['/webhooks', '/api_keys'])('an invalid query of %s is rejected', async (path) => {
   const { call } = await serveApi({ profile: 'observed' })
-  const wrongLimit = 'query.limit has to be a whole number from 1 to 100'
-  const wrongOffset = 'query.offset has to be a whole number from 0 to 9007199254740991'
+  const wrongLimit = 'query.limit must be a whole number from 1 to 100'
+  const wrongOffset = 'query.offset must be a whole number from 0 to 9007199254740991'
   const fields = path === '/webhooks' ? 'created_at, name, url' : 'created_at, name'
   for (const [query, message] of [
     ['limit=0', wrongLimit],
@@ -155,10 +155,10 @@ test.each(['/webhooks', '/api_keys'])('an invalid query of %s is rejected', asyn
     ['offset=1e2', wrongOffset],
     ['offset=9999999999999999', wrongOffset],
     ['offset=99999999999999999999', wrongOffset],
-    ['sort_by=id', `query.sort_by has to be one of ${fields}`],
-    ['sort_by=', `query.sort_by has to be one of ${fields}`],
-    ['order_by=ASC', 'query.order_by has to be one of asc, desc'],
-    ['search=a&search=b', 'query.search has to be a string'],
+    ['sort_by=id', `query.sort_by must be one of ${fields}`],
+    ['sort_by=', `query.sort_by must be one of ${fields}`],
+    ['order_by=ASC', 'query.order_by must be one of asc, desc'],
+    ['search=a&search=b', 'query.search must be a string'],
   ] as const) {
     const { status, body } = await call('GET', `${path}?${query}`)
     expect([status, body], query).toEqual([400, { status: 'fail', message }])
@@ -169,7 +169,7 @@ test('a query filters webhooks by flags, and API keys by none', async () => {
   const { call } = await serveApi()
   for (const value of ['yes', '', 'TRUE', '1', 'true&file_received=true']) {
     const { status, body } = await call('GET', `/webhooks?file_received=${value}`)
-    expect([status, body.message]).toEqual([400, 'query.file_received has to be true or false'])
+    expect([status, body.message]).toEqual([400, 'query.file_received must be true or false'])
   }
   expect((await call('GET', '/api_keys?sort_by=url')).status).toBe(400)
   expect((await call('GET', '/api_keys?file_received=yes')).status).toBe(200)
@@ -205,7 +205,7 @@ test.each([
       '7f0f8a3e-6a0c-4c59-9d0f-0c1f6a4b2d1g',
     ]) {
       const answer = await call(method, path + id, body)
-      expect([answer.status, answer.body], id).toEqual([400, { status: 'fail', message: 'id has to be a UUID' }])
+      expect([answer.status, answer.body], id).toEqual([400, { status: 'fail', message: 'id must be a UUID' }])
     }
     for (const id of ['7f0f8a3e-6a0c-4c59-9d0f-0c1f6a4b2d11', '00000000-0000-0000-0000-000000000000']) {
       const answer = await call(method, path + id, body)

@@ -124,7 +124,7 @@ describe('a body', () => {
         const answer = await request(method, path, { body: '{}', headers: { ...account, 'content-type': type } })
         expect([answer.status, answer.body.message]).toEqual([
           415,
-          'the content type has to be application/json or application/x-www-form-urlencoded',
+          'the content type must be application/json or application/x-www-form-urlencoded',
         ])
       }
     },

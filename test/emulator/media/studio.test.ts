@@ -178,8 +178,8 @@ describe('the properties of a media item', () => {
     ['media.mediaType', { mediaType: '' }],
     ['media.mediaType', { mediaType: null }],
     ['media has no field quality', { quality: '360p' }],
-    ['media has to be an object', 'Holiday.mp4'],
-    ['media has to be an object', null],
+    ['media must be an object', 'Holiday.mp4'],
+    ['media must be an object', null],
   ])('are rejected because of %s: %j', (named, input) => {
     const { studio, emitted } = studioWith()
     expect(() => studio.add(input as MediaInput)).toThrow(

@@ -85,21 +85,21 @@ test.each<[Record<string, string>, string]>([
     { scheme: 'hmac-signature', secret: 's', header: 'x', timestampHeader: 'x y' },
     'Timestamp header has to be the name of a header',
   ],
-  [{ scheme: 'hmac-signature', secret: 's', header: 'x', prefix: 'ä' }, 'Prefix has to be printable ASCII'],
+  [{ scheme: 'hmac-signature', secret: 's', header: 'x', prefix: 'ä' }, 'Prefix must be printable ASCII'],
   [{ scheme: 'url-token', secret: 's\n' }, 'Secret 1 of 1 begins or ends with'],
-  [{ scheme: 'standard-webhooks', secret: 's3' }, 'A secret is base64 after'],
+  [{ scheme: 'standard-webhooks', secret: 's3' }, 'A secret must be base64, after'],
   [
     { scheme: 'hmac-signature', secret: 's', header: 'x-signature', timestampHeader: 'X-Signature' },
-    'Timestamp header has to differ from header',
+    'Timestamp header must differ from header',
   ],
   [{ scheme: 'timestamped-signature', secret: 's' }, 'Header is missing'],
-  [{ scheme: 'timestamped-signature', secret: 's', header: 'x', time: 'ä' }, 'Time has to be printable ASCII'],
+  [{ scheme: 'timestamped-signature', secret: 's', header: 'x', time: 'ä' }, 'Time must be printable ASCII'],
   [
     { scheme: 'timestamped-signature', secret: 's', header: 'x', time: 'a', signature: 'a' },
-    'Time has to differ from signature',
+    'Time must differ from signature',
   ],
-  [{ scheme: '__proto__' }, 'Scheme has to be one of'],
-  [{ scheme: 'toString' }, 'Scheme has to be one of'],
+  [{ scheme: '__proto__' }, 'Scheme must be one of'],
+  [{ scheme: 'toString' }, 'Scheme must be one of'],
 ])('the error of a behaviour such as %j uses the labels of the form', async (form, message) => {
   const emulator = await emulate()
   const { id } = await subscribe(emulator, 'http://127.0.0.1:9/')

@@ -15,7 +15,7 @@ describeInBrowser('a webhook', () => {
     await form.getByLabel('Name').fill('Archive')
     await form.getByLabel('partial.finished').uncheck()
     await form.getByRole('button', { name: 'Create webhook' }).click()
-    await form.getByRole('alert').getByText('url has to be an http or https URL').waitFor()
+    await form.getByRole('alert').getByText('url must be an http or https URL').waitFor()
 
     // Changes elsewhere on the page do not affect the form.
     emulator.addMedia({ title: 'Meanwhile.mp4' })
@@ -135,7 +135,7 @@ describeInBrowser('an API key', () => {
     await form.getByLabel('Name').fill('Deploy')
     await form.getByLabel('Lifetime').fill('forever')
     await form.getByRole('button').click()
-    await form.getByRole('alert').getByText('ttl has to be a whole number').waitFor()
+    await form.getByRole('alert').getByText('ttl must be a whole number').waitFor()
     await form.getByLabel('Lifetime').fill('60')
     await form.getByRole('button').click()
 

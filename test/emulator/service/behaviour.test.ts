@@ -24,29 +24,26 @@ describe('a behaviour', () => {
   })
 
   test.each<[unknown, string]>([
-    [undefined, 'behaviour has to be an object'],
-    [null, 'behaviour has to be an object'],
-    [[], 'behaviour has to be an object'],
-    ['{}', 'behaviour has to be an object'],
+    [undefined, 'behaviour must be an object'],
+    [null, 'behaviour must be an object'],
+    [[], 'behaviour must be an object'],
+    ['{}', 'behaviour must be an object'],
     [{ faults: 'drop' }, 'behaviour has no field faults'],
-    [{ fault: 'dorp' }, 'behaviour.fault has to be one of duplicate, '],
-    [{ fault: null }, 'behaviour.fault has to be one of duplicate, '],
-    [{ format: 'xml' }, 'behaviour.format has to be one of flat, envelope'],
-    [{ sign: secret }, 'behaviour.sign has to be one of url-token, '],
-    [{ sign: {} }, 'behaviour.sign.scheme has to be one of url-token, '],
-    [{ sign: { scheme: 'jwt', secret } }, 'behaviour.sign.scheme has to be one of url-token, '],
-    [{ sign: { scheme: 'url-token' } }, 'behaviour.sign.secret has to be a string'],
-    [{ sign: { scheme: 'url-token', secret: [secret] } }, 'behaviour.sign.secret has to be a string'],
+    [{ fault: 'dorp' }, 'behaviour.fault must be one of duplicate, '],
+    [{ fault: null }, 'behaviour.fault must be one of duplicate, '],
+    [{ format: 'xml' }, 'behaviour.format must be one of flat, envelope'],
+    [{ sign: secret }, 'behaviour.sign must be one of url-token, '],
+    [{ sign: {} }, 'behaviour.sign.scheme must be one of url-token, '],
+    [{ sign: { scheme: 'jwt', secret } }, 'behaviour.sign.scheme must be one of url-token, '],
+    [{ sign: { scheme: 'url-token' } }, 'behaviour.sign.secret must be a string'],
+    [{ sign: { scheme: 'url-token', secret: [secret] } }, 'behaviour.sign.secret must be a string'],
     [
       { sign: { scheme: 'url-token', secret, parameter: 'half a \ud83d pair' } },
-      'behaviour.sign.parameter has to be well-formed Unicode',
+      'behaviour.sign.parameter must be well-formed Unicode',
     ],
-    [
-      { sign: { scheme: 'url-token', secret: `${secret}\ud83d` } },
-      'behaviour.sign.secret has to be well-formed Unicode',
-    ],
+    [{ sign: { scheme: 'url-token', secret: `${secret}\ud83d` } }, 'behaviour.sign.secret must be well-formed Unicode'],
     [{ sign: { scheme: 'url-token', secret, header: 'x' } }, 'behaviour.sign has no field header'],
-    [{ sign: { scheme: 'url-token', secret, in: 'body' } }, 'behaviour.sign.in has to be one of query, path'],
+    [{ sign: { scheme: 'url-token', secret, in: 'body' } }, 'behaviour.sign.in must be one of query, path'],
     [
       { sign: { scheme: 'url-token', secret: `${secret}\n` } },
       'urlToken: secret 1 of 1 begins or ends with white space',
@@ -54,7 +51,7 @@ describe('a behaviour', () => {
     [{ sign: { scheme: 'header-token', secret, header: 'x y' } }, 'headerToken: header has to be the name of a header'],
     [
       { sign: { scheme: 'header-token', secret, header: 'x', prefix: 'a\r\nb' } },
-      'behaviour.sign.prefix has to be printable ASCII',
+      'behaviour.sign.prefix must be printable ASCII',
     ],
     [
       { sign: { scheme: 'basic-auth', username: 'a:b', password: secret } },
@@ -70,15 +67,18 @@ describe('a behaviour', () => {
     ],
     [
       { sign: { scheme: 'hmac-signature', secret, header: 'x-a', timestampHeader: 'X-A' } },
-      'hmacSignature: timestamp.header has to differ from header',
+      'hmacSignature: timestamp.header must differ from header',
     ],
-    [{ sign: { scheme: '__proto__', secret } }, 'behaviour.sign.scheme has to be one of url-token, '],
-    [{ fault: '__proto__' }, 'behaviour.fault has to be one of duplicate, '],
+    [{ sign: { scheme: '__proto__', secret } }, 'behaviour.sign.scheme must be one of url-token, '],
+    [{ fault: '__proto__' }, 'behaviour.fault must be one of duplicate, '],
     [
       { sign: { scheme: 'hmac-signature', secret, header: 'x', algorithm: 'md5' } },
-      'behaviour.sign.algorithm has to be one of sha1, sha256, sha512',
+      'behaviour.sign.algorithm must be one of sha1, sha256, sha512',
     ],
-    [{ sign: { scheme: 'standard-webhooks', secret } }, 'standardWebhooks: a secret is base64 after its prefix whsec_'],
+    [
+      { sign: { scheme: 'standard-webhooks', secret } },
+      'standardWebhooks: a secret must be base64, after its prefix whsec_',
+    ],
   ])('of %j is rejected without showing a secret', (behaviour, message) => {
     const error = thrownBy(() => readBehaviour(behaviour))
     expect(error).toBeInstanceOf(WebhookError)
