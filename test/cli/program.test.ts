@@ -128,7 +128,7 @@ describe('The program', () => {
     ],
     [['doctor', 'http://a/', '--verify', 'url-token', '--secret='], /--secret is empty \(is a variable unset\?\)/],
     [['doctor', 'http://a/', '--verify', 'url-token', '--secret', 's3cret', '--algorithm', 'sha1'], /not url-token/],
-    [['doctor', 'http://a/', '--verify', 'standard-webhooks', '--secret', 's3cret'], /a secret is base64/],
+    [['doctor', 'http://a/', '--verify', 'standard-webhooks', '--secret', 's3cret'], /a secret must be base64/],
     [['trigger', 'encoding.finish', '--to', 'http://a/'], /did you mean 'encoding\.finished'\?/],
     [['trigger', 'file.received'], /--to <url> is missing/],
     [['trigger', 'file.received', '--to', 'http://a/', '--fails'], /--fails goes with lifecycle/],
