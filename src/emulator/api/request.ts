@@ -25,10 +25,8 @@ export const ttl = z.preprocess((given) => (typeof given === 'number' ? `${given
 
 const flag = z.boolean({ error: 'must be true or false' }).optional()
 
-/** All subscription flags, optional. */
 export const flags = Object.fromEntries(subscriptionFlags.map((name) => [name, flag])) as Record<FlagName, typeof flag>
 
-/** The query parameters of a list. `maxPage` caps the records per answer. */
 export const listQuery = <const SortFields extends readonly string[]>(sortFields: SortFields, maxPage: number) => ({
   offset: digits(0, Number.MAX_SAFE_INTEGER).optional(),
   limit: digits(1, maxPage).optional(),
@@ -52,23 +50,14 @@ function fieldValue(name: string, given: readonly string[]): unknown {
   return isFlag && (value === 'true' || value === 'false') ? value === 'true' : value
 }
 
-/**
- * Validates a request's query.
- * @throws WebhookError `invalid_option`
- */
+/** @throws WebhookError `invalid_option` */
 export const readQuery = <T>(schema: z.ZodType<T>, { req }: Context): T =>
   readInput('query', schema, fromText(new URL(req.url).searchParams))
 
-/**
- * Reads the id from a request's path.
- * @throws WebhookError `invalid_option`
- */
+/** @throws WebhookError `invalid_option` */
 export const readId = ({ req }: Context, { id }: Rules): string => readInput('id', id, req.param('id'))
 
-/**
- * Reads and parses a request's body: JSON or a form.
- * @throws HTTPException 400, 413 or 415
- */
+/** @throws HTTPException 400, 413 or 415 */
 export async function readBody(req: HonoRequest): Promise<unknown> {
   const mediaType = req.header('content-type')?.split(';')[0]?.trim().toLowerCase() ?? ''
   const parse = Object.hasOwn(parsers, mediaType) ? parsers[mediaType] : undefined

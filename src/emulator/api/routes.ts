@@ -2,7 +2,6 @@ import type { Handler, Hono } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { type ApiEnv, fullAccessOnly } from './identity.ts'
 
-/** Handlers by path, then method. */
 export type Routes = Readonly<
   Record<string, Readonly<Partial<Record<'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', Handler<ApiEnv>>>>>
 >

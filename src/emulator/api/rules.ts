@@ -7,11 +7,8 @@ import type { ApiKey } from '../workspace/api-keys.ts'
 /** What the API accepts and returns, where the profiles differ. */
 export interface Rules {
   readonly id: z.ZodType<string>
-  /** A name, possibly blank. */
   readonly name: z.ZodType<string>
-  /** The largest page of API keys. */
   readonly apiKeysLimit: number
-  /** `true` if a new webhook must subscribe to an event. */
   readonly needsEvent: boolean
   /** Turns an API key into the API's answer. Keeps the secret of a new key. */
   readonly answerApiKey: (key: ApiKey) => object

@@ -95,14 +95,12 @@ function matches(sending: Sending, { webhook_id, media_id, state }: SendingFilte
   )
 }
 
-/** Finds the item for the id in the path, or answers 404. */
 function findOr404<T>(items: { get(id: string): T | undefined }, kind: string, context: Context): T {
   const item = items.get(context.req.param('id') ?? '')
   if (item === undefined) throw new HTTPException(404, { message: `there is no ${kind} with this id` })
   return item
 }
 
-/** Answers methods that a path doesn't allow with 405. */
 function only(...methods: readonly string[]): Handler {
   const allow = methods.join(', ')
   return (context) => {

@@ -11,7 +11,6 @@ const statuses: Partial<Record<WebhookErrorCode, ContentfulStatusCode>> = {
   timeout: 504,
 }
 
-/** Answers a thrown error in the service's format. */
 export const answerError: ErrorHandler = (error, context) => {
   const status = statusOf(error)
   if (status === 503) context.header('Retry-After', '1')
@@ -26,6 +25,5 @@ function statusOf(error: Error): ContentfulStatusCode {
   return (error instanceof WebhookError ? statuses[error.code] : undefined) ?? 500
 }
 
-/** Answers a request for a path that does not exist. */
 export const answerNotFound: NotFoundHandler = (context) =>
   context.json(errorBody(404, `there is nothing at ${context.req.path}`), 404)

@@ -24,10 +24,7 @@ export async function readText({ raw }: HonoRequest): Promise<string> {
   return decode(Buffer.concat(chunks))
 }
 
-/**
- * Parses a JSON body.
- * @throws HTTPException 400
- */
+/** @throws HTTPException 400 */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -37,10 +34,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/**
- * Reads a request's JSON body.
- * @throws HTTPException like {@link readText}, and 415 for another content type
- */
+/** @throws HTTPException like {@link readText}, and 415 for another content type */
 export async function readJson(request: HonoRequest): Promise<unknown> {
   return parseAsJson(request, await readText(request))
 }

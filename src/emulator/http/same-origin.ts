@@ -32,7 +32,6 @@ function opensThePage(req: HonoRequest): boolean {
   return opens && req.method === 'GET' && req.path === '/'
 }
 
-/** Isolates the page from other origins. */
 export const isolatePage: MiddlewareHandler = async (context, next) => {
   await next()
   for (const [name, value] of Object.entries(securityHeaders)) context.header(name, value)

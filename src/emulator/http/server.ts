@@ -7,7 +7,6 @@ import { WebhookError } from '../../errors.ts'
 
 type Fetch = Parameters<typeof getRequestListener>[0]
 
-/** An HTTP server on 127.0.0.1. */
 export interface ListeningServer {
   readonly port: number
   /** Sets the request handler. Call it at once: earlier requests get no answer. */

@@ -1,14 +1,12 @@
 import { type EventType, eventTypes } from '../../events/media-service/catalogue.ts'
 import { type Payload, qualitiesAndStatus, timestamp } from '../../testing/payload.ts'
 
-/** What the events of a media item say about it. */
 export interface MediaFacts {
   readonly id: string
   readonly userId: string
   readonly title: string
   /** Quality names, such as `360p`, in the order they finish encoding. */
   readonly qualities: readonly string[]
-  /** `true` if the encoding fails, at the last quality. */
   readonly fails?: boolean
   /** @defaultValue 'video' */
   readonly mediaType?: string
@@ -40,10 +38,7 @@ export function lifecycleOf({
   return eventTypes.flatMap((type) => life[type].map((event) => ({ type, ...event })))
 }
 
-/**
- * Builds the payload of a media item's event.
- * @param at the emission time, in nanoseconds since 1970
- */
+/** @param at the emission time, in nanoseconds since 1970 */
 export function payloadOf(media: MediaFacts, { type, quality }: LifecycleEvent, at: bigint): Payload {
   return {
     type,
@@ -56,10 +51,7 @@ export function payloadOf(media: MediaFacts, { type, quality }: LifecycleEvent, 
   }
 }
 
-/**
- * Builds the payload of the test delivery for `webhook.check`.
- * @param at the emission time, in nanoseconds since 1970
- */
+/** @param at the emission time, in nanoseconds since 1970 */
 export function testPayload(userId: string, at: bigint): Payload {
   return {
     type: 'encoding.started',

@@ -25,7 +25,6 @@ export interface Media extends Required<MediaInput> {
   readonly id: string
   /** The `user_id` of its events. */
   readonly userId: string
-  /** When it was uploaded. */
   readonly createdAt: Date
   /** Its whole lifecycle. Events still to come have no `emittedAt`. */
   readonly timeline: readonly TimelineEntry[]
@@ -72,8 +71,5 @@ const input: z.ZodType<Required<MediaInput>> = z.strictObject(
   notAnObject,
 )
 
-/**
- * Validates a media item to upload and fills in the defaults.
- * @throws WebhookError `invalid_option`, naming the field
- */
+/** @throws WebhookError `invalid_option`, naming the field */
 export const readMediaInput = (from: unknown): Required<MediaInput> => readInput('media', input, from)

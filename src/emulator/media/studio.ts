@@ -7,38 +7,26 @@ import { eventIntervalNs, type LifecycleEvent, lifecycleOf, payloadOf } from './
 import type { Media, MediaInput } from './media.ts'
 import { readMediaInput } from './media.ts'
 
-/** The options of {@link Studio}. */
 export interface StudioOptions {
   readonly clock: Clock
   readonly newId: () => string
   /** Scales the delay between a media item's events. */
   readonly timeScale: number
-  /** Owns every media item. */
   readonly userId: string
   /** Maximum number of unfinished media items, and of finished ones kept. */
   readonly maxRecords: number
   readonly changes: Changes
-  /**
-   * Sends an event to its subscribers and returns the ids of the sendings. If it throws `overloaded`, it must have sent
-   * nothing: the studio retries.
-   */
+  /** Sends an event and returns the ids of its sendings. If it throws `overloaded`, nothing was sent: it is retried. */
   readonly emit: (payload: Payload) => readonly string[]
 }
 
-/**
- * Minimum delay before an event is retried after `overloaded` (ms), so that many waiting media items don't slow
- * everything else.
- */
+/** Minimum delay of a retry after `overloaded` (ms), so that many waiting media items don't slow the rest. */
 const overloadedDelayMs = 500
 
-/**
- * Simulates upload and encoding: emits each media item's events over time. A returned `Media` is a snapshot; `get`
- * returns the current state.
- */
+/** Simulates upload and encoding. A returned `Media` is a snapshot; `get` returns the current state. */
 export class Studio {
   readonly #options: StudioOptions
   readonly #records: Records<Media>
-  /** The timer for each media item's next event. */
   readonly #timers = new Map<string, NodeJS.Timeout>()
   #closed = false
 
@@ -90,7 +78,6 @@ export class Studio {
     if (!this.#closed) await this.#records.idle()
   }
 
-  /** Stops emitting. */
   close(): void {
     this.#closed = true
     for (const timer of this.#timers.values()) clearTimeout(timer)
@@ -98,7 +85,6 @@ export class Studio {
     this.#records.resolveIdle()
   }
 
-  /** Emits a media item's next event and sets the timer for the one after it. */
   #emit(media: Media): Media {
     const index = media.timeline.findIndex(({ emittedAt }) => emittedAt === undefined)
     const isLast = index === media.timeline.length - 1

@@ -10,16 +10,11 @@ import { subscriptionFlags } from '../workspace/webhooks.ts'
 import { readBehaviourForm, withFormLabels } from './behaviour-form.tsx'
 import type { View } from './view.ts'
 
-/** The notice after an action, and the change of the view. */
 interface ActionResult extends Notice {
   readonly change?: Partial<View>
 }
 
-/**
- * Carries out a form.
- * @param id the id in the path
- * @throws WebhookError if the action is rejected
- */
+/** Carries out a form. Throws a WebhookError to reject it. */
 type Action = (form: URLSearchParams, id: string) => ActionResult | Promise<ActionResult>
 
 /** Creates the form actions, by path below `/page/`. */
@@ -117,16 +112,12 @@ function repetitionOf(
   return fault === 'none' ? rest : { ...rest, fault: fault as Fault }
 }
 
-/** The fields of an API answer the page uses. */
 interface ApiAnswer {
   readonly message: string
   readonly data: { readonly api_key: CreatedApiKey }
 }
 
-/**
- * Calls the API like any client, so both show the same error messages.
- * @returns a function that rejects with a WebhookError `invalid_option` unless the API call succeeds
- */
+/** Calls the API like any client, so both show the same error messages. */
 function apiCaller(service: EmulatedService) {
   const api = createApi(service)
   const headers = { authorization: `Bearer ${service.credentials.accessToken}`, 'content-type': 'application/json' }

@@ -6,7 +6,6 @@ import { ActionForm, Deletion, Disclosure } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
 import { ListPager, pageOf } from './pager.tsx'
 
-/** The API keys, newest first, and a form to create one. */
 export function ApiKeys({ page }: { page: PageState }) {
   const { apiKeys } = page.service.workspace
   const { offset, limit, ...pager } = pageOf(page, 'api-keys', apiKeys.list({ limit: 0 }).total, 10)

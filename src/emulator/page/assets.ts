@@ -7,7 +7,6 @@ const files = assetsOf({
   style: () => readFileSync(new URL('./style.css', import.meta.url), 'utf8'),
 })
 
-/** The static files of the page. */
 export const assets = new Hono()
 for (const [name, { type, text }] of files) {
   // Not cached: tomorrow this address may serve another version.

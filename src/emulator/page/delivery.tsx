@@ -6,14 +6,12 @@ import { curlOf } from './curl.ts'
 import { Moment } from './elements.tsx'
 
 interface DeliveryProps {
-  /** The element's id. */
   readonly id: string
   readonly delivery: DeliveryRecord
   /** The sending's first delivery: shown whole, the others as a diff. */
   readonly first: DeliveryRecord | undefined
 }
 
-/** A delivery: request, answer, and the retry that follows. */
 export function Delivery({ id, delivery, first }: DeliveryProps) {
   const { attempt, copy, request, startedAt, durationMs, answer, failure } = delivery
   return (

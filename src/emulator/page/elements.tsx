@@ -3,9 +3,7 @@ import type { SendingState } from '../sending/sending.ts'
 
 interface MomentProps {
   readonly at: Date
-  /** Shows milliseconds. */
   readonly precise?: boolean
-  /** Shows the date, for times that may be far from now. */
   readonly dated?: boolean
 }
 

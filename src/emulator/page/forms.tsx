@@ -40,7 +40,6 @@ interface DisclosureProps {
   readonly action: string
 }
 
-/** A form that opens on a click. */
 export function Disclosure({ page, label, subject, action, children }: PropsWithChildren<DisclosureProps>) {
   return (
     <details id={`disclosure-${action.replaceAll('/', '-')}`} open={page.formError?.action === action}>
@@ -56,7 +55,6 @@ interface DeletionProps {
   readonly page: PageState
   readonly name: string
   readonly action: string
-  /** Explains the effect, as a sentence. */
   readonly consequence: string
 }
 

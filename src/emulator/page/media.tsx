@@ -7,7 +7,6 @@ import { type PageState, typedInto, webhookName } from './page-state.ts'
 import { ListPager, pageOf } from './pager.tsx'
 import { addressOfSending } from './view.ts'
 
-/** The media items, newest first, and a form to upload one. */
 export function MediaSection({ page }: { page: PageState }) {
   const media = page.service.studio.list()
   const { offset, limit, ...pager } = pageOf(page, 'media', media.length, 5)
@@ -48,7 +47,6 @@ function MediaCard({ page, media }: { page: PageState; media: Media }) {
   )
 }
 
-/** A media item's lifecycle, each event with its sendings. */
 function Timeline({ page, media }: { page: PageState; media: Media }) {
   return (
     <ol class="timeline">

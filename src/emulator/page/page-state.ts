@@ -2,18 +2,15 @@ import type { Notice } from '../../page/notices.tsx'
 import type { EmulatedService } from '../service/service.ts'
 import type { View } from './view.ts'
 
-/** What the page's components render. */
 export interface PageState {
   readonly service: EmulatedService
   /** The emulator's origin, such as `http://127.0.0.1:4010`. */
   readonly origin: string
   readonly view: View
-  /** The result of the last action. */
   readonly notice?: Notice | undefined
   readonly formError?: FormError | undefined
 }
 
-/** The error of a rejected action, shown beside its form. */
 export interface FormError {
   /** The action's path below `/page/`, such as `webhooks` or `webhooks/<id>/edit`. */
   readonly action: string
@@ -22,10 +19,8 @@ export interface FormError {
   readonly typed: URLSearchParams
 }
 
-/** Returns the input of a rejected action's form. */
 export const typedInto = ({ formError }: PageState, action: string): URLSearchParams | undefined =>
   formError?.action === action ? formError.typed : undefined
 
-/** Returns the name of a webhook. It may have been deleted. */
 export const webhookName = ({ service }: PageState, id: string): string =>
   service.workspace.webhooks.get(id)?.name ?? 'deleted webhook'

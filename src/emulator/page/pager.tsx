@@ -13,7 +13,6 @@ interface ListPagerProps {
   readonly last: number
 }
 
-/** Links to a list's previous and next page. */
 export function ListPager({ page: { view }, list, current, last }: ListPagerProps) {
   const address = (number: number) => `${addressOf(view, { pages: { ...view.pages, [list]: number } })}#${list}-title`
   return <Pager of={list} current={current} last={last} address={address} />

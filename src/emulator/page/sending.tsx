@@ -55,7 +55,6 @@ export function SendingRow({ page, sending, open }: SendingRowProps) {
   )
 }
 
-/** A sending's details: its deliveries, and forms to repeat it. */
 export function SendingDetail({ page, sending }: { page: PageState; sending: Sending }) {
   const { id, payload, behaviour, url, state, deliveries } = sending
   const action = `sendings/${id}/repeat`
@@ -102,7 +101,6 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
   )
 }
 
-/** Sends the payload to the webhook again, as edited. */
 function EditedPayload({ page, sending: { id, payload, behaviour, body } }: { page: PageState; sending: Sending }) {
   const action = `sendings/${id}/edited`
   const sent = JSON.stringify(JSON.parse(body ?? bodyOf(payload, behaviour.format)), null, 2)

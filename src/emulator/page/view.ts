@@ -2,18 +2,13 @@ import { type SendingState, sendingStates } from '../sending/sending.ts'
 
 const lists = ['webhooks', 'media', 'deliveries', 'api-keys'] as const
 
-/** A paged list. */
 export type ListName = (typeof lists)[number]
 
 /** What the page shows. Kept in the query of its address, so it can be bookmarked. */
 export interface View {
-  /** Shows only the sendings in this state. */
   readonly state?: SendingState | undefined
-  /** Shows only the sendings to this webhook. */
   readonly webhook?: string | undefined
-  /** The id of the open sending. */
   readonly sending?: string | undefined
-  /** The id of the notice to show. */
   readonly notice?: string
   /** The current page of each list, from 1. */
   readonly pages: Readonly<Partial<Record<ListName, number>>>
@@ -29,10 +24,7 @@ export function viewOf(query: Readonly<Record<string, string>>): View {
   }
 }
 
-/**
- * Returns the address of a view.
- * @param change overrides fields of `view`
- */
+/** @param change overrides fields of `view` */
 export function addressOf(view: View, change: Partial<View> = {}, path = '/'): string {
   const { pages, ...rest } = { ...view, ...change }
   const query = new URLSearchParams()
@@ -41,7 +33,6 @@ export function addressOf(view: View, change: Partial<View> = {}, path = '/'): s
   return query.size === 0 ? path : `${path}?${query}`
 }
 
-/** Returns the address that opens a sending. */
 export const addressOfSending = (view: View, sending: string): string =>
   `${addressOf(view, { sending })}#sending-${sending}`
 

@@ -9,7 +9,6 @@ import { ActionForm, Deletion, Disclosure } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
 import { ListPager, pageOf } from './pager.tsx'
 
-/** The webhooks, newest first, and a form to create one. */
 export function Webhooks({ page }: { page: PageState }) {
   const { webhooks } = page.service.workspace
   const { offset, limit, ...pager } = pageOf(page, 'webhooks', webhooks.list({ limit: 0 }).total, 10)

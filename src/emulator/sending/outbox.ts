@@ -11,26 +11,22 @@ import type { Behaviour, DeliveryRecord, Sending } from './sending.ts'
 import { SendingRuns } from './sending-runs.ts'
 import { eventIdOf, signerFor } from './signing.ts'
 
-/** The options of {@link Outbox}. */
 export interface OutboxOptions {
   readonly profile: Profile
   /** Scales every delay. Time limits stay. */
   readonly timeScale: number
   readonly maxWaiting: number
-  /** Finished sendings to keep. */
   readonly maxRecords: number
   readonly clock: Clock
   readonly changes: Changes
   /**
-   * Called when a webhook counts as triggered, test deliveries included: when a sending starts (`documented`) or is
-   * acknowledged (`observed`).
+   * Called when a webhook counts as triggered: by a new sending (`documented`) or by an acknowledged one (`observed`).
    */
   readonly triggered: (sending: Sending) => void
   /** Called with each recorded delivery, test deliveries included. */
   readonly delivered: (delivery: DeliveryRecord, sending: Sending) => void
 }
 
-/** A webhook to send to. */
 export interface Target {
   readonly id: string
   readonly url: string
@@ -68,10 +64,7 @@ export class Outbox {
     this.#runs = new SendingRuns({ records: this.#records, clock, profile, triggered, delivered })
   }
 
-  /**
-   * Sends an event to a webhook.
-   * @param body an edited body; the payload's by default
-   */
+  /** @param body an edited body; the payload's by default */
   send(target: Target, payload: Payload, behaviour: Behaviour = {}, body?: string): Sending {
     this.#checkTargets([target])
     return this.#send(target, payload, behaviour, body)
@@ -112,7 +105,6 @@ export class Outbox {
     return this.#records.list()
   }
 
-  /** Resolves once no sending is unfinished. */
   idle(): Promise<void> {
     return this.#records.idle()
   }

@@ -4,15 +4,12 @@ import { msSince } from '../../internal/timers.ts'
 import { type Clock, dateOf, systemClock } from '../shared/clock.ts'
 import type { Answer, DeliveryFailure, DeliveryRecord, SentRequest, WireFault } from './sending.ts'
 
-/** The options of {@link post}. */
 export interface PostOptions {
   /** Time limit of the delivery, including its answer, in ms. */
   readonly timeoutMs: number
-  /** @defaultValue none */
   readonly fault?: WireFault | undefined
   /** Cuts the delivery off when it aborts. */
   readonly signal?: AbortSignal | undefined
-  /** @defaultValue the machine's clock */
   readonly clock?: Clock | undefined
 }
 

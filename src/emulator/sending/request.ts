@@ -3,10 +3,7 @@ import { WebhookError } from '../../errors.ts'
 import type { Signer } from '../../testing/signers.ts'
 import type { SentRequest } from './sending.ts'
 
-/**
- * Builds a delivery's request as the service writes it.
- * @throws WebhookError `invalid_option` if `url` is not an http or https URL
- */
+/** @throws WebhookError `invalid_option` if `url` is not an http or https URL */
 export async function requestTo(url: string, body: string, sign?: Signer): Promise<SentRequest> {
   const target = parseTarget(url)
   const unsigned = {
@@ -22,10 +19,7 @@ export async function requestTo(url: string, body: string, sign?: Signer): Promi
   return { url: signed.url, headers: canonical(signed.headers), body }
 }
 
-/**
- * Parses a webhook's URL.
- * @throws WebhookError `invalid_option`, without the URL, which may hold a secret
- */
+/** @throws WebhookError `invalid_option`, without the URL, which may hold a secret */
 export function parseTarget(url: string): URL {
   const target = URL.canParse(url) ? new URL(url) : undefined
   if (target && /^https?:$/.test(target.protocol)) return target

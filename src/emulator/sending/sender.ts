@@ -6,22 +6,12 @@ import { deliveryTimeoutMs, type Profile, retryDelay } from './profile.ts'
 import { requestTo } from './request.ts'
 import type { DeliveryRecord, Fault, WireFault } from './sending.ts'
 
-/** The options of {@link createSender}. */
 export interface SenderOptions {
-  /**
-   * Sets the retry delays.
-   * @defaultValue 'documented'
-   */
+  /** @defaultValue 'documented' */
   readonly profile?: Profile
-  /**
-   * Time limit of a delivery, including its answer, in ms.
-   * @defaultValue 3_000
-   */
+  /** @defaultValue 3_000 */
   readonly timeoutMs?: number
-  /**
-   * Scales the delays between an event's deliveries. `timeoutMs` stays.
-   * @defaultValue 1
-   */
+  /** Scales the delays between an event's deliveries, not `timeoutMs`. Default: 1. */
   readonly timeScale?: number
   /** @defaultValue the machine's clock */
   readonly clock?: Clock
@@ -29,12 +19,7 @@ export interface SenderOptions {
 
 /** How a delivery differs from the service's. */
 export interface DeliverOptions {
-  /**
-   * Signs the delivery.
-   * @defaultValue none
-   */
   readonly sign?: Signer | undefined
-  /** @defaultValue none */
   readonly fault?: WireFault | undefined
   /** Cuts the delivery off when it aborts. */
   readonly signal?: AbortSignal | undefined
@@ -42,12 +27,8 @@ export interface DeliverOptions {
 
 /** How an event's deliveries differ from the service's. */
 export interface SendOptions extends Omit<DeliverOptions, 'fault'> {
-  /**
-   * Lets no further delivery start once it aborts. A delivery in progress finishes.
-   * @defaultValue `signal`
-   */
+  /** Lets no further delivery start once it aborts. Default: `signal`. */
   readonly stop?: AbortSignal | undefined
-  /** @defaultValue none */
   readonly fault?: EventFault | undefined
   /** Waits for the next delivery's turn. Resolves with a function that ends the turn. */
   readonly turn?: () => Promise<() => void>
@@ -63,7 +44,6 @@ export type EventFault = Exclude<Fault, 'reorder' | 'drop'>
  * `send` also rejects if its signal aborts.
  */
 export interface Sender {
-  /** Makes one delivery. */
   deliver(url: string, body: string, options?: DeliverOptions): Promise<DeliveryRecord>
   /** Delivers an event until it is acknowledged or given up. Resolves with all deliveries. */
   send(url: string, body: string, options?: SendOptions): Promise<readonly DeliveryRecord[]>

@@ -19,13 +19,10 @@ export interface SendingRun {
 
 interface UnfinishedRun {
   readonly webhookId: string
-  /** Cuts off the delivery in progress. */
   readonly cut: AbortController
-  /** Lets no further delivery start. */
   readonly stop: AbortController
 }
 
-/** The options of {@link SendingRuns}. */
 export interface SendingRunsOptions {
   readonly records: Records<Sending>
   readonly clock: Clock
@@ -57,7 +54,6 @@ export class SendingRuns {
     this.#delivered = delivered
   }
 
-  /** Creates the record of a sending that has yet to run, or is dropped. */
   create(
     fields: Pick<Sending, 'webhookId' | 'url' | 'payload' | 'body' | 'behaviour'>,
     state: 'waiting' | 'dropped' = 'waiting',
@@ -67,11 +63,7 @@ export class SendingRuns {
     return sending
   }
 
-  /**
-   * Runs a sending to its end.
-   * @param lane where its deliveries queue
-   * @param deliver makes the deliveries
-   */
+  /** @param lane where its deliveries queue */
   async run(
     created: Sending,
     lane: string,

@@ -1,7 +1,6 @@
 import type { Payload } from '../../testing/payload.ts'
 import type { SigningOptions } from './signing.ts'
 
-/** The faults, described at {@link Fault}. */
 export const faults = [
   'duplicate',
   'concurrent-duplicate',
@@ -46,7 +45,6 @@ export interface Behaviour {
   readonly fault?: Fault
 }
 
-/** The states of a sending, described at {@link SendingState}. */
 export const sendingStates = ['waiting', 'delivering', 'retrying', 'acknowledged', 'failed', 'dropped'] as const
 
 /**
@@ -87,13 +85,10 @@ export interface DeliveryRecord {
   readonly attempt: number
   /** `true` for the copy made by a duplicate fault. Its answer has no effect. */
   readonly copy?: true
-  /** The request as sent. */
   readonly request: SentRequest
-  /** When it was sent. */
   readonly startedAt: Date
   /** Time from sending to answer or failure, in ms. */
   readonly durationMs: number
-  /** The receiver's answer, if there was one. */
   readonly answer?: Answer
   /** Absent if the delivery was acknowledged. */
   readonly failure?: DeliveryFailure
@@ -107,13 +102,11 @@ export interface SentRequest {
   readonly url: string
   /** Headers by name, spelt like the service's. */
   readonly headers: Readonly<Record<string, string>>
-  /** The body as text. */
   readonly body: string
 }
 
 /** The receiver's answer. */
 export interface Answer {
-  /** The HTTP status. */
   readonly status: number
   /** Headers by lower-case name, cut after 2,048 characters. */
   readonly headers: Readonly<Record<string, string>>

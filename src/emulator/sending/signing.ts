@@ -47,12 +47,7 @@ export type SigningOptions =
       readonly signature?: string
     }
 
-/**
- * Creates a scheme's signer.
- * @param eventId for schemes that send one
- * @param now the clock, in ms since 1970
- * @throws WebhookError `invalid_option`
- */
+/** @param eventId the event's id, for schemes that send one */
 export function signerFor(options: SigningOptions, eventId: string, now: () => number = Date.now): Signer {
   switch (options.scheme) {
     case 'url-token':
@@ -74,11 +69,7 @@ export function signerFor(options: SigningOptions, eventId: string, now: () => n
 export const eventIdOf = (body: string): string =>
   `msg_${createHash('sha256').update(body).digest('base64url').slice(0, 27)}`
 
-/**
- * Creates the verifier that accepts a scheme's deliveries.
- * @param now the clock, in ms since 1970, for schemes with a timestamp
- * @throws WebhookError `invalid_option`
- */
+/** Creates the verifier that accepts a scheme's deliveries. */
 export function verifierFor(options: SigningOptions, now: () => number = Date.now): Verifier {
   switch (options.scheme) {
     case 'url-token':

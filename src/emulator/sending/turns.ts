@@ -1,4 +1,3 @@
-/** A caller waiting for a turn. */
 interface Waiter {
   readonly start: () => void
   next?: Waiter
@@ -24,10 +23,7 @@ export class SendingTurns {
     this.#free = maxConcurrent
   }
 
-  /**
-   * Waits for a turn. Resolves with a function that ends it.
-   * @throws the signal's reason if it aborts before the turn starts
-   */
+  /** Waits for a turn and returns a function that ends it. Throws the signal's reason if it aborts first. */
   async take(name: string, signal: AbortSignal): Promise<() => void> {
     const lane = this.#lanes.get(name) ?? { taken: 0 }
     this.#lanes.set(name, lane)

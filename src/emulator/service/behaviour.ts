@@ -55,10 +55,7 @@ const behaviour: z.ZodType<Behaviour> = z.strictObject(
   notAnObject,
 )
 
-/**
- * Validates a behaviour from outside.
- * @throws WebhookError `invalid_option`, naming the field but never a secret
- */
+/** @throws WebhookError `invalid_option`, naming the field but never a secret */
 export function readBehaviour(input: unknown): Behaviour {
   const read = readInput('behaviour', behaviour, input)
   // The verifier checks more than the schema. Otherwise a bad option would only show at the first delivery.

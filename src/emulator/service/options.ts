@@ -22,20 +22,11 @@ export interface EmulatorOptions {
    * @defaultValue 1
    */
   readonly timeScale?: number
-  /**
-   * The account's public key.
-   * @defaultValue a random one
-   */
+  /** @defaultValue a random one */
   readonly publicKey?: string
-  /**
-   * The account's secret key.
-   * @defaultValue a random one
-   */
+  /** @defaultValue a random one */
   readonly secretKey?: string
-  /**
-   * The account's access token.
-   * @defaultValue a random one
-   */
+  /** @defaultValue a random one */
   readonly accessToken?: string
   /**
    * Maximum number of unfinished sendings. At the limit, uploads are rejected with 503.

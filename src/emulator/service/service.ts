@@ -34,16 +34,12 @@ export interface EmulatedService
   readonly changes: Changes
   /** Returns a webhook's behaviour: `{}` unless it was set. */
   behaviourOf(webhookId: string): Behaviour
-  /** Makes a test delivery to a webhook. */
   check(webhook: Webhook): Promise<DeliveryRecord>
   /** Sends an event to its webhook again, with an edited body. */
   sendEdited(sendingId: string, text: string): Sending
 }
 
-/**
- * Creates the emulated service: events emitted by its studio go to the subscribed webhooks.
- * @param closing makes pending `settled` calls reject when it aborts
- */
+/** @param closing makes pending `settled` calls reject when it aborts */
 export function createService(options: EmulatorOptions, closing: AbortSignal): EmulatedService {
   const { profile = 'documented', timeScale = 1, maxWaiting = 10_000, maxRecords = 2_000 } = options
   const { clock = systemClock, publicKey = random(), secretKey = random(), accessToken = random() } = options

@@ -11,10 +11,7 @@ interface SettledOptions {
   readonly timeoutMs: number
 }
 
-/**
- * Resolves once no media item is encoding and every event is acknowledged or given up.
- * @throws WebhookError `timeout`, naming what is unfinished; or `invalid_option`
- */
+/** @throws WebhookError `timeout`, naming what is unfinished */
 export async function settled({ outbox, studio, closing, timeoutMs }: SettledOptions): Promise<void> {
   const stillRunning = () => [...encoding(studio), ...unfinished(outbox)]
   const end = async () => {

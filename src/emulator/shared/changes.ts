@@ -8,7 +8,6 @@ export interface Change {
 export class Changes {
   readonly #listeners = new Set<(change: Change) => void>()
 
-  /** @returns a function that removes the listener */
   subscribe(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

@@ -1,7 +1,6 @@
 import * as z from 'zod'
 import { WebhookError } from '../../errors.ts'
 
-/** A string, possibly empty. */
 export const text = z.string({ error: 'must be a string' })
 
 /** A string that UTF-8 can encode, so it can be sent in a body or a URL. */
@@ -23,11 +22,7 @@ export const notAnObject = { error: 'must be an object' }
 export const oneOf = <const Words extends readonly string[]>(words: Words) =>
   z.enum(words, { error: `must be one of ${words.join(', ')}` })
 
-/**
- * Validates input from outside.
- * @param name names the input in error messages, such as `body`
- * @throws WebhookError `invalid_option`, naming the first wrong field, never its value
- */
+/** @throws WebhookError `invalid_option`, naming the first wrong field, never its value */
 export function readInput<T>(name: string, schema: z.ZodType<T>, input: unknown): T {
   const result = schema.safeParse(input)
   if (result.success) return result.data

@@ -1,6 +1,5 @@
 import { WebhookError } from '../../errors.ts'
 
-/** The options of {@link Records}. */
 export interface RecordsOptions<Item> {
   /** A plural for error messages, such as `events`. */
   readonly name: string
@@ -8,7 +7,6 @@ export interface RecordsOptions<Item> {
   readonly maxUnfinished: number
   /** Ended items to keep. The oldest are dropped first. */
   readonly maxEnded: number
-  /** Called with the id of each item added or changed. */
   readonly onChange: (id: string) => void
 }
 
@@ -32,7 +30,6 @@ export class Records<Item extends { readonly id: string }> {
     throw new WebhookError('overloaded', `too many unfinished ${name}: the limit is ${maxUnfinished}`)
   }
 
-  /** Adds or replaces an item. */
   put(item: Item): void {
     const { hasEnded, maxEnded, onChange } = this.#options
     this.#items.set(item.id, item)
@@ -56,7 +53,6 @@ export class Records<Item extends { readonly id: string }> {
     if (this.#unfinished > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }
 
-  /** Resolves all pending `idle` calls. */
   resolveIdle(): void {
     for (const resolve of this.#idleWaiters.splice(0)) resolve()
   }

@@ -27,15 +27,12 @@ export interface ApiKey {
   readonly last_requested_at: string | null
 }
 
-/** An API key with its secret, returned only on creation. */
 export interface CreatedApiKey extends ApiKey {
   readonly secret: string
 }
 
-/** The properties of a new API key. */
 export interface ApiKeyInput {
   readonly name: string
-  /** The lifetime in seconds. */
   readonly ttl: number
   readonly type: ApiKeyType
 }
@@ -49,7 +46,6 @@ interface StoredApiKey extends Omit<ApiKey, 'status'> {
   readonly secretHash: SecretHash
 }
 
-/** The options of {@link ApiKeys}. */
 export interface ApiKeysOptions {
   readonly clock: Clock
   readonly newId: () => string
@@ -69,10 +65,7 @@ export class ApiKeys {
     this.#records = new Collection('api-keys', changes)
   }
 
-  /**
-   * @returns the key with its secret, which is not returned again
-   * @throws WebhookError `invalid_option` if the workspace is full
-   */
+  /** @throws WebhookError `invalid_option` if the workspace is full */
   create({ name, ttl, type }: ApiKeyInput): CreatedApiKey {
     const secret = randomText(32)
     const now = this.#clock()

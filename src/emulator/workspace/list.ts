@@ -2,28 +2,18 @@ import { foundBy } from '../shared/undocumented.ts'
 
 /** Selects, sorts and pages records. Named like the API's parameters. */
 export interface ListQuery<SortField extends string> {
-  /**
-   * Records to skip.
-   * @defaultValue 0
-   */
+  /** @defaultValue 0 */
   readonly offset?: number
-  /**
-   * Maximum number of records to return.
-   * @defaultValue 25
-   */
+  /** @defaultValue 25 */
   readonly limit?: number
   /** @defaultValue 'created_at' */
   readonly sort_by?: SortField
-  /**
-   * `desc` is exactly `asc` reversed.
-   * @defaultValue 'asc'
-   */
+  /** `desc` is exactly `asc` reversed. Default: `asc`. */
   readonly order_by?: 'asc' | 'desc'
   /** Matches records whose name contains it. */
   readonly search?: string
 }
 
-/** A page of records. */
 export interface Listed<Item> {
   readonly items: readonly Item[]
   /** Matching records on all pages. */

@@ -7,7 +7,6 @@ import { type Listed, type ListQuery, list } from './list.ts'
 /** The subscription flags, in the service's order. */
 export const subscriptionFlags: readonly FlagName[] = eventTypes.map(flagName)
 
-/** A webhook as the API returns it. */
 export interface Webhook extends Readonly<Record<FlagName, boolean>> {
   readonly id: string
   readonly user_id: string
@@ -29,7 +28,6 @@ export type WebhookInput = Pick<Webhook, 'name' | 'url'> & Subscriptions
 
 export type WebhookQuery = ListQuery<'created_at' | 'name' | 'url'> & Subscriptions
 
-/** The options of {@link Webhooks}. */
 export interface WebhooksOptions {
   readonly userId: string
   readonly clock: Clock

@@ -14,17 +14,14 @@ export interface Credentials {
   readonly accessToken: string
 }
 
-/** The options of {@link Workspace}. */
 export interface WorkspaceOptions {
   readonly clock: Clock
-  /** Generates ids for the user, API keys and webhooks. */
   readonly newId: () => string
   readonly changes: Changes
   /** The account's own credentials. Always valid, never listed, can't be deleted. */
   readonly credentials: Credentials
 }
 
-/** A user's account at the service. */
 export class Workspace {
   readonly userId: string
   readonly clock: Clock
