@@ -25,12 +25,10 @@ export const apiErrorCodes = [
   'bad_answer',
 ] as const
 
-/** One of {@link apiErrorCodes}. */
 export type ApiErrorCode = (typeof apiErrorCodes)[number]
 
 /** Describes a failed call. */
 export interface ApiErrorDetails {
-  /** The HTTP method of the call. */
   readonly method: string
   /** The path below the base URL, without the query. */
   readonly path: string
@@ -45,7 +43,6 @@ export interface ApiErrorDetails {
 /** A failed API call. Never contains a secret, a parameter value or the query of a URL. */
 export class ApiError extends Error implements ApiErrorDetails {
   override readonly name = 'ApiError'
-  /** The kind of failure. */
   readonly code: ApiErrorCode
   readonly method: string
   readonly path: string
@@ -66,10 +63,7 @@ export class ApiError extends Error implements ApiErrorDetails {
 
 recogniseAnyCopy(ApiError, 'ApiError')
 
-/**
- * Removes secrets and URLs from foreign text and cuts it to 500 characters. Path, query and `user:password@` of a URL
- * can all be secrets.
- */
+/** Removes secrets and URLs, whose path, query and credentials may all be secret. Cuts to 500 characters. */
 export function redacted(text: string, secrets: readonly string[]): string {
   // Longest first: one can contain another.
   const forms = secrets.flatMap((secret) => [secret, encodeURIComponent(secret)]).sort((a, b) => b.length - a.length)

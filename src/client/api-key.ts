@@ -7,9 +7,7 @@ export type ApiKeyType = 'full_access' | 'only_upload'
 /** An API key. Timestamps are the exact text the service sent. */
 export interface ApiKey {
   readonly id: string
-  /** The name given to it. */
   readonly name?: string | undefined
-  /** The public half of the key. */
   readonly publicKey?: string | undefined
   /** The secret half of the key. Sent only once, in the answer to `create`. */
   readonly secret?: string | undefined
@@ -21,11 +19,8 @@ export interface ApiKey {
   readonly type?: ApiKeyType | (string & {}) | undefined
   /** The service's word, passed on as it is. Observed, not documented. */
   readonly status?: string | undefined
-  /** When it was created. */
   readonly createdAt?: string | undefined
-  /** When it was last changed. */
   readonly updatedAt?: string | undefined
-  /** When it expires. */
   readonly expiredAt?: string | undefined
   /** When it was last used. Observed, not documented. */
   readonly lastRequestedAt?: string | undefined
@@ -46,13 +41,11 @@ export interface CreateApiKeyParams {
   readonly type?: ApiKeyType | undefined
 }
 
-/** The parameters of `client.apiKey.update`. */
 export interface UpdateApiKeyParams {
   /** The new name: any text that is not blank. Observed limit: 100 characters. */
   readonly apiKeyName: string
 }
 
-/** The parameters of `client.apiKey.listAll`. */
 export interface ListAllApiKeysParams {
   /** Lists only keys whose name contains this text. */
   readonly search?: string | undefined

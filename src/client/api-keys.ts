@@ -18,14 +18,12 @@ export interface ApiKeys {
     params: CreateApiKeyParams,
     options?: CallOptions,
   ): Promise<{ status: string; data: { apiKey: CreatedApiKey } }>
-  /** Returns one page of keys. */
   list(
     params?: ListApiKeysParams,
     options?: CallOptions,
   ): Promise<{ status: string; data: { apiKeys: ApiKey[]; total?: number | undefined } }>
   /** Iterates over all keys, oldest first by default, in pages of 100. Yields each key once. */
   listAll(params?: ListAllApiKeysParams, options?: CallOptions): AsyncGenerator<ApiKey, void, undefined>
-  /** Renames an API key. */
   update(id: string, params: UpdateApiKeyParams, options?: CallOptions): Promise<answers.Done>
   /** Deletes an API key permanently. */
   delete(id: string, options?: CallOptions): Promise<answers.Done>

@@ -2,7 +2,6 @@ import { ApiError, redacted } from './api-error.ts'
 import type { ClientConfig } from './options.ts'
 import { type ApiRequest, failure } from './request.ts'
 
-/** A complete answer from the service. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -12,10 +11,7 @@ export interface Answer {
 /** Maximum answer size (bytes), ten times a page of 100 webhooks. */
 const maxAnswer = 4 * 1_024 * 1_024
 
-/**
- * Sends a request once.
- * @throws ApiError `timeout`, `connection`, `aborted`, or `bad_answer` if the answer is too large
- */
+/** @throws ApiError `timeout`, `connection`, `aborted`, or `bad_answer` if the answer is too large */
 export async function attempt(request: ApiRequest, config: ClientConfig, signal?: AbortSignal): Promise<Answer> {
   const { timeoutMs } = config
   // Not AbortSignal.any or AbortSignal.timeout: both leak for as long as the caller's signal lives.

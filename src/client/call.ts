@@ -53,10 +53,7 @@ function isSafeToRepeat({ method, once }: Endpoint<z.ZodType>, { code, status = 
   return method !== 'POST' && (code === 'connection' || code === 'timeout' || [502, 503, 504].includes(status))
 }
 
-/**
- * Waits before a retry. Resolves early, without an error, when the signal aborts.
- * @param error why the last attempt failed
- */
+/** Waits before a retry. Resolves early, without an error, when the signal aborts. */
 type Pause = (ms: number, signal: AbortSignal | undefined, error: ApiError) => Promise<void>
 
 export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>

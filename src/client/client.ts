@@ -5,9 +5,7 @@ import { type Webhooks, webhooks } from './webhooks.ts'
 
 /** A client of the service's management API. */
 export interface Client {
-  /** Manages API keys. */
   readonly apiKey: ApiKeys
-  /** Manages webhooks. */
   readonly webhook: Webhooks
 }
 

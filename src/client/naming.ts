@@ -1,7 +1,5 @@
-/** Converts `fileReceived` (client) to `file_received` (wire). */
 export const toSnakeCase = (name: string): string => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** Converts `file_received` (wire) to `fileReceived` (client). */
 export const toCamelCase = (name: string): string => name.replace(/_([a-z\d])/g, (_, letter) => letter.toUpperCase())
 
 /** Renames the fields of an object, one level deep. Returns any other value unchanged. */

@@ -23,14 +23,10 @@ export interface ClientOptions {
    * @defaultValue 2
    */
   readonly retries?: number
-  /**
-   * Sends the requests.
-   * @defaultValue the `fetch` of the runtime
-   */
+  /** @defaultValue the `fetch` of the runtime */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
 }
 
-/** A client's checked options and credentials. */
 export interface ClientConfig extends Required<ClientOptions> {
   readonly headers: Readonly<Record<string, string>>
   /** Must not appear in an error. */
@@ -71,10 +67,7 @@ const options = params({
     .default(() => (url: string, init: RequestInit) => globalThis.fetch(url, init)),
 })
 
-/**
- * Checks a client's credentials and options.
- * @throws WebhookError `invalid_option`
- */
+/** @throws WebhookError `invalid_option` */
 export function readConfig(credentials: ClientCredentials, given: ClientOptions): ClientConfig {
   // Untyped callers may omit the options: the error then asks for `baseUrl`.
   return { ...readOptions('createClient', options, given ?? {}), ...readCredentials(credentials) }

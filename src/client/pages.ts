@@ -1,7 +1,6 @@
 /** Maximum page size for webhooks. Observed, not documented: the same for API keys. */
 const pageSize = 100
 
-/** A page of a list. */
 interface Page<Item> {
   readonly items: readonly Item[]
   /** The list's length according to the service. */

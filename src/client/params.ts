@@ -22,10 +22,7 @@ export const oneOf = <const Words extends readonly string[]>(...words: Words) =>
 
 const nameFault = { error: 'must be text that is not blank' }
 
-/**
- * A name of any length, trimmed. Observed: the service trims names, so a search for the untrimmed name would find
- * nothing.
- */
+/** Trimmed, because the service was observed to trim names: a search for the untrimmed one would find nothing. */
 export const name = z.string(nameFault).trim().min(1, nameFault)
 
 const urlFault = { error: 'must be an http or https URL' }
@@ -40,7 +37,6 @@ export const id = z
   .string({ error: 'must be a string' })
   .regex(/^(?!\.{1,2}$)\P{Surrogate}+$/u, { error: 'is empty, or not an id' })
 
-/** The parameters of every list. */
 export const paging = {
   search: text.optional(),
   offset: wholeNumber(0).optional(),
@@ -57,11 +53,7 @@ export function faultIn({ issues }: z.ZodError, schema: z.ZodObject, noun: 'para
   return `${issue?.path.join('.') || `${noun}s`} ${issue?.message}`
 }
 
-/**
- * @param owner names the function in the message
- * @param owner the function that takes the options, for the message
- * @throws WebhookError `invalid_option`
- */
+/** @throws WebhookError `invalid_option`, with the `owner` of the options in the message */
 export function readOptions<Schema extends z.ZodObject>(
   owner: string,
   schema: Schema,

@@ -11,10 +11,7 @@ const codes: Readonly<Record<number, ApiErrorCode>> = {
   429: 'rate_limited',
 }
 
-/**
- * Reads the result from an answer.
- * @throws ApiError `bad_answer`, or the code for the status if the service rejects the call
- */
+/** @throws ApiError `bad_answer`, or the code for the status if the service rejects the call */
 export function readAnswer<Schema extends z.ZodType>(
   request: ApiRequest,
   answer: Answer,
@@ -56,9 +53,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
 const isFailure = (body: Record<string, unknown> | undefined): boolean =>
   body?.['status'] === 'fail' || body?.['status'] === 'error'
 
-/**
- * Reads the delay the service asks for, in ms, from Retry-After (seconds or a date) or from the service's own header.
- */
+/** Reads the requested delay (ms) from Retry-After (seconds or a date) or from the service's own header. */
 function requestedDelayMs({ status, headers }: Pick<Answer, 'status' | 'headers'>): number | undefined {
   // The service's own header comes with every answer, and counts only with 429.
   const value = headers.get('retry-after') ?? (status === 429 ? headers.get('x-ratelimit-retry-after') : null)

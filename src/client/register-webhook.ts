@@ -21,14 +21,10 @@ export interface Registration {
 
 /** The result of {@link registerWebhook}. */
 export interface RegistrationReport {
-  /** What was done. */
   readonly action: 'created' | 'updated' | 'unchanged'
   /** The webhook as it is now. Same shape as the answer of `webhook.create`. */
   readonly data: { readonly webhook: Webhook }
-  /**
-   * Other webhooks with the same URL or name, left alone. Those with the same URL also receive every event: delete the
-   * ones that are yours.
-   */
+  /** Others with the same URL or name, left alone. Those with the same URL also get every event: delete yours. */
   readonly duplicates: readonly Webhook[]
 }
 
@@ -65,7 +61,6 @@ export async function registerWebhook(
   return { ...report, data: { webhook } }
 }
 
-/** The report, flat. */
 type Registered = Omit<RegistrationReport, 'data'> & RegistrationReport['data']
 
 const schema = fields.params({ url: fields.httpUrl, name: fields.name.optional() })

@@ -3,7 +3,6 @@ import { ApiError, type ApiErrorCode, type ApiErrorDetails } from './api-error.t
 import { renamed, toSnakeCase } from './naming.ts'
 import { faultIn, id } from './params.ts'
 
-/** An operation of the service's API. */
 export interface Endpoint<Schema extends z.ZodType> {
   /** The client's method, such as `webhook.create`. */
   readonly name: string
@@ -16,13 +15,11 @@ export interface Endpoint<Schema extends z.ZodType> {
   readonly answer: Schema
 }
 
-/** The arguments of a method. */
 export interface CallInput {
   readonly id?: string
   readonly params?: object
 }
 
-/** A checked request, ready to send. */
 export interface ApiRequest {
   readonly endpoint: Endpoint<z.ZodType>
   /** The path with the id, without the query, which may contain private data. */
@@ -31,10 +28,7 @@ export interface ApiRequest {
   readonly body: string | undefined
 }
 
-/**
- * Checks a method's arguments and builds the request.
- * @throws ApiError `invalid_params`
- */
+/** @throws ApiError `invalid_params` */
 export function makeRequest(endpoint: Endpoint<z.ZodType>, input: CallInput): ApiRequest {
   const path = endpoint.path.includes('{id}')
     ? endpoint.path.replace('{id}', () => pathSegment(endpoint, input.id))
@@ -62,7 +56,6 @@ function checked(endpoint: Endpoint<z.ZodType>, schema: z.ZodObject, given: unkn
 const invalid = ({ name, method, path }: Endpoint<z.ZodType>, fault: string) =>
   new ApiError('invalid_params', `${name}: ${fault}`, { method, path })
 
-/** Creates the error of a failed call. */
 export function failure(
   { endpoint, path }: ApiRequest,
   code: ApiErrorCode,

@@ -9,9 +9,7 @@ export type Subscription<Type extends EventType = EventType> = Type extends `${i
 /** One flag per event type: `fileReceived` for `file.received`. */
 export type Subscriptions = { readonly [Type in EventType as Subscription<Type>]?: boolean | undefined }
 
-/** Returns the webhook field for an event type. */
 export const subscription = <Type extends EventType>(type: Type) => toCamelCase(flagName(type)) as Subscription<Type>
 
-/** Builds an object with every subscription field. */
 export const subscriptions = <Value>(valueFor: (type: EventType) => Value) =>
   Object.fromEntries(eventTypes.map((type) => [subscription(type), valueFor(type)])) as Record<Subscription, Value>

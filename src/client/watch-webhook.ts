@@ -37,7 +37,6 @@ export interface WebhookProblem {
 
 /** The options of {@link watchWebhook}. */
 export interface WatchOptions {
-  /** Fetches the webhook. */
   readonly client: Pick<Client, 'webhook'>
   /** The receiver of the webhook's events, with its handlers registered. */
   readonly receiver: Pick<Receiver, 'handles' | 'observe' | 'inbox' | 'setup'>
@@ -52,7 +51,6 @@ export interface WatchOptions {
   readonly onProblem?: (problem: WebhookProblem) => void
 }
 
-/** A running watch. */
 export interface Watch {
   /** Ends the watch. Nothing is reported after that. */
   stop(): void

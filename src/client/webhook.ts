@@ -3,24 +3,18 @@ import type { Subscriptions } from './subscriptions.ts'
 /** A webhook. Timestamps are the exact text the service sent. */
 export interface Webhook extends Subscriptions {
   readonly id: string
-  /** The id of the account that owns it. */
   readonly userId?: string | undefined
   /** The name you gave it, or the service's choice. */
   readonly name?: string | undefined
   /** The receiver's URL. May contain a secret: `user:password@`, or a token. */
   readonly url?: string | undefined
-  /** When it was created. */
   readonly createdAt?: string | undefined
-  /** When it was last changed. */
   readonly updatedAt?: string | undefined
   /** When it was last triggered, according to the documentation. Observed: when a delivery was last acknowledged. */
   readonly lastTriggeredAt?: string | undefined
 }
 
-/**
- * The parameters of `client.webhook.create`. Observed, not documented: event types default to `false`, and at least one
- * must be `true`.
- */
+/** Observed, not documented: event types default to `false`, and at least one must be `true`. */
 export interface CreateWebhookParams extends Subscriptions {
   /** Any http or https URL. */
   readonly url: string
@@ -30,7 +24,6 @@ export interface CreateWebhookParams extends Subscriptions {
 
 /** The parameters of `client.webhook.update`: at least one field. */
 export interface UpdateWebhookParams extends Subscriptions {
-  /** Any http or https URL. */
   readonly url?: string | undefined
   /** Any text that is not blank. Observed limit: 100 characters. */
   readonly name?: string | undefined
@@ -46,12 +39,8 @@ export interface ListAllWebhooksParams extends Subscriptions {
   readonly orderBy?: 'asc' | 'desc' | undefined
 }
 
-/** The parameters of `client.webhook.list`. */
 export interface ListWebhooksParams extends ListAllWebhooksParams {
-  /**
-   * Webhooks to skip.
-   * @defaultValue 0
-   */
+  /** @defaultValue 0 */
   readonly offset?: number | undefined
   /**
    * The page size, 1 to 100.

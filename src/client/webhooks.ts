@@ -15,9 +15,7 @@ import type {
 export interface Webhooks {
   /** Creates a webhook. Observed, not documented: the service rejects one without event types. */
   create(params: CreateWebhookParams, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
-  /** Returns a webhook. */
   get(id: string, options?: CallOptions): Promise<{ status: string; data: { webhook: Webhook } }>
-  /** Returns one page of webhooks. */
   list(
     params?: ListWebhooksParams,
     options?: CallOptions,

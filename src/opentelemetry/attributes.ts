@@ -3,7 +3,6 @@ import { overdueType } from '../handlers/expectations.ts'
 
 // Attribute values. Values chosen by a sender or a handler are limited here, in number or length.
 
-/** The instrumentation's name: its tracer and meter. */
 export const scope = 'media-webhooks'
 
 /** Stands for any unknown value, as in the conventions. */

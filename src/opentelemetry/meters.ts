@@ -16,7 +16,6 @@ interface MetersOptions {
 /** Given by providers without an SDK: records nothing. */
 const noMeter = createNoopMeter()
 
-/** Records a receiver's metrics. */
 export class Meters {
   readonly #own: Attributes
   readonly #destinations: Destinations
@@ -51,9 +50,8 @@ export class Meters {
   }
 
   /**
-   * Returns the instruments of the current provider, if there is one. Looked up each time: unlike the tracer's, the
-   * global meter provider does not forward to one registered later, so an SDK that starts after the receiver would get
-   * nothing.
+   * Looks the provider up each time: unlike the tracer's, the global meter provider does not forward to one registered
+   * later, so an SDK started after the receiver would get nothing.
    */
   #current(): Instruments | undefined {
     const provider = this.#configuredProvider ?? metrics.getMeterProvider()
@@ -146,7 +144,6 @@ export class Meters {
 class AttributeSets {
   readonly #sets = new Map<string, Attributes>()
 
-  /** @param key names the set; must be of bounded number */
   of(key: string, make: () => Attributes): Attributes {
     const known = this.#sets.get(key)
     if (known !== undefined) return known

@@ -35,7 +35,6 @@ const untraced: DeliverySpan & RunSpan = { within: (call) => call(), trace: unde
 const receiving = { ...system, 'messaging.operation.name': 'receive', 'messaging.operation.type': 'receive' }
 const processing = { ...system, 'messaging.operation.name': 'process', 'messaging.operation.type': 'process' }
 
-/** Starts the spans of deliveries and handler runs. */
 export class Spans {
   readonly #provider: TracerProvider | undefined
   #cachedTracer: Tracer | undefined

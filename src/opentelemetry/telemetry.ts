@@ -21,15 +21,9 @@ export interface OpenTelemetryOptions {
    * @defaultValue none
    */
   readonly attributes?: (event: MediaEvent) => Attributes
-  /**
-   * Provides the tracer.
-   * @defaultValue the global one
-   */
+  /** @defaultValue the global one */
   readonly tracerProvider?: TracerProvider
-  /**
-   * Provides the meter.
-   * @defaultValue the global one
-   */
+  /** @defaultValue the global one */
   readonly meterProvider?: MeterProvider
 }
 

@@ -7,7 +7,6 @@ import type { DeliverySpan } from '../receiver/telemetry.ts'
 import { toCarrier } from './carrier.ts'
 import { recordError } from './exceptions.ts'
 
-/** A delivery's span. */
 export class TracedDelivery implements DeliverySpan {
   readonly #span: Span
   readonly #context: Context
@@ -48,7 +47,6 @@ export class TracedDelivery implements DeliverySpan {
   }
 }
 
-/** The span of a handler's run. */
 export class TracedRun implements RunSpan {
   readonly #span: Span
   readonly #context: Context

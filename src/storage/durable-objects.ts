@@ -10,11 +10,7 @@ export interface ObjectNamespace {
   get(id: object): { fetch(url: string, init: ObjectRequest): Promise<{ json(): Promise<unknown> }> }
 }
 
-/**
- * Checks the option `namespace`.
- * @param example a binding, for the message
- * @throws WebhookError `invalid_option`
- */
+/** @throws WebhookError `invalid_option`, with `example` as the binding to give */
 export function checkNamespace(owner: string, namespace: ObjectNamespace, example: string): void {
   if (typeof namespace?.idFromName === 'function' && typeof namespace.get === 'function') return
   const fix = `give the binding, such as ${example}, and declare it in durable_objects of the configuration`
@@ -31,7 +27,6 @@ export interface ObjectState {
   readonly storage: ObjectStorage
 }
 
-/** The storage of a Durable Object with SQLite. */
 export interface ObjectStorage {
   readonly sql: ObjectSql
   transactionSync<T>(run: () => T): T
@@ -52,9 +47,7 @@ type Answer = {
   readonly error?: { readonly code: WebhookErrorCode; readonly message: string }
 }
 
-/** A step to run in an object. */
 export interface Question {
-  /** The object's name. */
   readonly name: string
   readonly step: string
   readonly input: unknown
@@ -99,10 +92,7 @@ async function askOnce(namespace: ObjectNamespace, { name, step, input }: Questi
   return result
 }
 
-/**
- * Runs the step that {@link askObject} asks for, in the object.
- * @param stepsOf returns the steps, or throws why the object can run none
- */
+/** Runs the step that {@link askObject} asks for. `stepsOf` may throw why the object can run none. */
 export async function answerAsObject(
   request: { json(): Promise<unknown> },
   stepsOf: () => ObjectSteps,

@@ -1,10 +1,7 @@
 import { WebhookError } from '../errors.ts'
 import { within } from '../internal/timers.ts'
 
-/**
- * Runs a step in Redis. Rejects if Redis does not answer in time.
- * @param onLate called with an answer that arrives after that
- */
+/** Runs a step in Redis with a time limit. `onLate` gets an answer that arrives after it. */
 export type ReachRedis = <T>(step: () => Promise<T>, onLate?: (answer: T) => void) => Promise<T>
 
 export interface ReachOptions {
@@ -31,7 +28,6 @@ const maxDelayMs = 160
 /** Redis did nothing, for now: failing over, loading, busy with a script, or unable to write to disk. */
 const temporarilyUnavailable = /\b(READONLY|MASTERDOWN)\b|(^|-)(LOADING|BUSY|MISCONF|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)\b/
 
-/** This server is a replica. */
 const replica = /\b(READONLY|MASTERDOWN)\b/
 
 /**
@@ -117,11 +113,9 @@ async function withRetries<T>(
   }
 }
 
-/** A step on its way to Redis. */
 class PendingStep {
   /** `true` once its caller has stopped waiting. */
   isOver = false
-  /** Redis's last error. */
   error: unknown
   start: () => void = () => {}
 }

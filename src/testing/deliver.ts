@@ -13,20 +13,14 @@ import type { Signer } from './signers.ts'
 
 /** The options of {@link deliver} and {@link makeDelivery}. */
 export interface DeliverOptions {
-  /**
-   * Signs the delivery.
-   * @defaultValue none: unsigned
-   */
+  /** @defaultValue none: unsigned */
   readonly sign?: Signer
   /**
    * The wire format of the body.
    * @defaultValue 'flat'
    */
   readonly format?: 'flat' | 'envelope'
-  /**
-   * The URL of the request.
-   * @defaultValue '/webhooks/media'
-   */
+  /** @defaultValue '/webhooks/media' */
   readonly url?: string
   /** Headers besides the content type and the signature's. */
   readonly headers?: Readonly<Record<string, string>>

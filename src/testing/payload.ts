@@ -15,7 +15,6 @@ export const fields = [
 /** A payload of the service. All fields are present; one that does not apply is empty. */
 export type Payload = Readonly<Record<(typeof fields)[number], string>>
 
-/** Writes a delivery body in a wire format. */
 export function bodyOf(payload: Payload, format: 'flat' | 'envelope' = 'flat'): string {
   return format === 'flat' ? flatBody(payload) : envelopeBody(payload)
 }
@@ -78,10 +77,7 @@ const observed: Record<EventType, { readonly status: string; readonly names: 'no
 
 const counts = { none: 0, one: 1, all: Number.POSITIVE_INFINITY }
 
-/**
- * Returns the two fields that change over a media item's lifecycle.
- * @param qualities the media item's qualities; on `partial.finished`, the finished one
- */
+/** @param qualities the media item's qualities; on `partial.finished`, the finished one */
 export function qualitiesAndStatus(
   type: EventType,
   qualities: readonly string[],

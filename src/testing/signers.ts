@@ -14,9 +14,7 @@ import { type UrlTokenOptions, urlToken } from '../verify/url-token.ts'
 export interface Draft {
   /** The request URL. `signWithUrlToken` changes it. */
   readonly url: string
-  /** Headers by name. */
   readonly headers: Readonly<Record<string, string>>
-  /** The raw body. */
   readonly body: Uint8Array
 }
 

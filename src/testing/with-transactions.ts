@@ -3,10 +3,7 @@ import type { Attempt, InboxDefinition, Transactional, TransactionScope } from '
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { unlessAborted } from '../internal/unless-aborted.ts'
 
-/**
- * Begins a transaction, passes its client to `run`, and commits once `run` resolves. Rolls back and rejects if `run`
- * rejects.
- */
+/** Runs `run` in a transaction: commits once it resolves, rolls back and rejects if it rejects. */
 export type BeginTransaction<Client> = (run: (client: Client) => Promise<void>) => Promise<unknown>
 
 /**
@@ -39,7 +36,6 @@ export function withTransactions<Client>(
   }
 }
 
-/** Adds transactions to another inbox's attempt. */
 class TransactionalAttempt<Client> implements Attempt {
   readonly #attempt: Attempt
   readonly #begin: BeginTransaction<Client>

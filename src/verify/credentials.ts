@@ -8,7 +8,6 @@ export const maxCredentialLength = 4096
 
 /** How a verifier derives its credential from a secret. */
 interface CredentialOptions {
-  /** The verifier's name. */
   readonly verifier: string
   /** Names the credential in rejection reasons. */
   readonly what: string
@@ -20,7 +19,6 @@ interface CredentialOptions {
 /** Compares a candidate with the credentials. `undefined` and the empty string count as missing. */
 type MatchCredential = (candidate: string | undefined, delivery: SignedDelivery) => MaybePromise<Verification>
 
-/** Creates a {@link MatchCredential}. */
 export function credentialMatcher(options: CredentialOptions): MatchCredential {
   const { verifier, what, secrets, credentialOf = (secret) => secret } = options
   const compare = judgeWith(verifier, secrets, (all) =>

@@ -23,7 +23,6 @@ import { notVerified, type Verifier } from './verifier.ts'
 export interface HmacSignatureOptions {
   /** The key, used as its UTF-8 bytes. */
   readonly secret: Secrets | GetSecrets
-  /** The header that carries the signature. */
   readonly header: string
   /** @defaultValue 'sha256' */
   readonly algorithm?: HashAlgorithm
@@ -104,7 +103,6 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
   }
 }
 
-/** Fills in the defaults. */
 function resolve(options: HmacSignatureOptions) {
   const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', separator } = options
   const { timestamp, now = Date.now } = options

@@ -15,7 +15,6 @@ export type Secrets = string | readonly string[] | { readonly [principal: string
  */
 export type GetSecrets = (delivery: Pick<SignedDelivery, 'url' | 'headers'>) => MaybePromise<Secrets | null | undefined>
 
-/** A checked secret. */
 export interface Secret {
   readonly text: string
   /** The result for a delivery verified with it. */
@@ -26,8 +25,7 @@ export interface Secret {
 type Judge<Claim> = (claim: Claim) => MaybePromise<Verification>
 
 /**
- * Creates the judge of a delivery's claim. Static secrets are checked and prepared once.
- * @param prepare creates the judge for some secrets; throws `invalid_option` if they are malformed
+ * Creates the judge of a delivery's claim. Checks and prepares static secrets once.
  * @throws WebhookError `invalid_option`
  */
 export function judgeWith<Claim>(
@@ -67,10 +65,7 @@ export function judgeWith<Claim>(
   }
 }
 
-/**
- * Checks the secrets and returns them as a list.
- * @throws WebhookError `invalid_option`, naming the usual cause and never the secret
- */
+/** @throws WebhookError `invalid_option`, naming the usual cause and never the secret */
 export function readSecrets(verifier: string, secrets: Secrets): readonly Secret[] {
   // Plain objects only: a boxed string would turn each character into a secret.
   if (Object.prototype.toString.call(secrets) !== '[object Object]') return readList(verifier, secrets)

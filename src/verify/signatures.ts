@@ -17,10 +17,7 @@ interface Signed {
   readonly eventId?: string
 }
 
-/**
- * Creates the judge for some secrets: any signature may match any of them.
- * @param keyOf creates the key for a secret
- */
+/** Creates the judge for some secrets: any signature may match any of them. */
 export const signatureJudge =
   (encoding: SignatureEncoding, keyOf: (secret: string) => HmacKey) => (secrets: readonly Secret[]) => {
     const keys = secrets.map(({ text }) => keyOf(text))

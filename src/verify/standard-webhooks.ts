@@ -66,8 +66,7 @@ function keyOf(secret: string): HmacKey {
   )
 }
 
-// Space-separated. Entries of other versions are skipped; one malformed entry rejects the header, as does sending it
-// twice.
+// Space-separated. Skips other versions. One malformed entry rejects the header, as does sending it twice.
 function readSignatures(value: string): readonly string[] | undefined {
   if (value.length > maxCredentialLength) return undefined
   const entries = value.split(' ')

@@ -92,8 +92,7 @@ export function timestampedSignature(options: TimestampedSignatureOptions): Veri
   }
 }
 
-// Entries with other names are skipped. One malformed entry rejects the header, as does sending it twice: it then
-// arrives joined by ', '.
+// Skips other names. One malformed entry rejects the header, as does sending it twice (joined by ', ').
 function readEntries(value: string): readonly string[] {
   const entries = value.length > maxCredentialLength ? [] : value.split(',')
   return entries.every((entry) => /^[^=\s]+=\S+$/.test(entry)) ? entries : []

@@ -13,10 +13,7 @@ export interface UrlTokenOptions {
    * @defaultValue 'query'
    */
   readonly in?: 'query' | 'path'
-  /**
-   * The query parameter.
-   * @defaultValue 'token'
-   */
+  /** @defaultValue 'token' */
   readonly parameter?: string
 }
 

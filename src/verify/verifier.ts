@@ -5,7 +5,6 @@ import type { MaybePromise } from '../internal/maybe-promise.ts'
 export interface SignedDelivery {
   /** The target as received: path and query, or an absolute URL. */
   readonly url: string
-  /** The headers as received. */
   readonly headers: DeliveryHeaders
   /** The raw bytes. Empty for a verifier without `needsBytes`, which runs before the body is read. */
   readonly body: Uint8Array

@@ -13,13 +13,10 @@ import { type Assertion, type Runner, skip } from './runner.ts'
 
 /** A database under test, without tables at first. */
 export interface EventStoreSubject {
-  /**
-   * Opens a store, as the next process would. A single-process database is opened after the previous process has ended.
-   */
+  /** Opens a store as the next process would; a single-process database only after the previous one has ended. */
   open(host: InboxHost): MaybePromise<EventStore>
   /** Kills the process of a store and expires its lease. */
   crash(store: EventStore): MaybePromise<void>
-  /** Lets handlers write. */
   readonly transactions: TransactionSubject
   close?(): MaybePromise<void>
 }
@@ -83,7 +80,6 @@ class Process {
     return events.map(({ accepted }) => accepted.event.key)
   }
 
-  /** Claims until `count` events were claimed. */
   async claimed(count: number, want: Partial<Want> = {}): Promise<string[]> {
     const keys: string[] = []
     for (const endsAt = performance.now() + patienceMs; keys.length < count && performance.now() < endsAt; ) {
@@ -125,7 +121,6 @@ const letter = (key: string) =>
 
 interface StoreCheck {
   readonly subject: EventStoreSubject
-  /** Starts the next process. */
   next(order?: EventOrder): Promise<Process>
   /** Kills a process and starts the next one, which takes over. */
   crash(process: Process, order?: EventOrder): Promise<Process>

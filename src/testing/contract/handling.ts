@@ -21,7 +21,6 @@ export interface Call extends AcceptedEvent {
   finish(result?: AttemptResult): void
 }
 
-/** An inbox's attempts, in order. */
 export interface Calls {
   /** Resolves with the next attempt once it starts. Rejects after 30 s. */
   next(): Promise<Call>

@@ -57,17 +57,14 @@ export interface InboxFeatures {
   readonly limits?: boolean
 }
 
-/** What each test gets: an open inbox. */
 export interface InboxCheck {
   readonly inbox: Inbox
-  /** What the inbox was opened with. */
   readonly definition: InboxDefinition
   readonly ordered: boolean
   readonly transactions: TransactionSubject | undefined
   readonly calls: Calls
   /** Changes to expectations by event key, for the inbox's host. */
   readonly changes: Map<string, ExpectationChanges>
-  /** The observers that the inbox gave to the receiver. */
   readonly observers: readonly ActivityObserver[]
   expect(value: unknown): Assertion
 }

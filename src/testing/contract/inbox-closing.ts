@@ -1,7 +1,6 @@
 import { eventOf, until } from './handling.ts'
 import { type Check, codeOf } from './inbox-check.ts'
 
-/** Checks that closing is orderly and reports unfinished events. */
 export function checkClosing(check: Check): void {
   check('closes immediately when nothing is left to do', async ({ inbox, calls, expect }) => {
     await inbox.accept(eventOf('one'))

@@ -12,7 +12,6 @@ async function makeDeadLetter(inbox: Inbox, calls: Calls, key: string): Promise<
   await until(async () => (await inbox.deadLetters.get(key)) !== undefined && (await inbox.stats()).running === 0)
 }
 
-/** Checks that failed events are kept as dead letters. */
 export function checkDeadLetters(checkInbox: Check): void {
   const check: Check = (name, run) => checkInbox(name, run, 'keepsEvents')
 

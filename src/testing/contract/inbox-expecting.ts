@@ -8,7 +8,6 @@ const noon = Date.parse('2026-03-01T12:00:00Z')
 const soonMs = 300
 const laterMs = 60_000
 
-/** The key of the event that reports an overdue expectation. */
 const overdueKey = (key: string, rule: string): string => `overdue:${rule}:${key}`
 
 interface Begin {
@@ -20,7 +19,6 @@ interface Begin {
   readonly mediaId?: string
 }
 
-/** Accepts an event that begins an expectation. */
 async function begin({ inbox, calls, changes }: InboxCheck, key: string, options: Begin = {}) {
   const { rule = 'rule', at = 0, dueInMs = laterMs, mediaId = media } = options
   const dueAt = new Date(Date.now() + dueInMs)
@@ -31,7 +29,6 @@ async function begin({ inbox, calls, changes }: InboxCheck, key: string, options
   return { overdue, dueAt }
 }
 
-/** Accepts an event that ends expectations. */
 async function end({ inbox, calls, changes }: InboxCheck, key: string, at: number, ...ends: string[]): Promise<void> {
   const effect: ExpectationChanges = { at: new Date(noon + at), begins: [], ends }
   changes.set(key, effect)
@@ -40,13 +37,11 @@ async function end({ inbox, calls, changes }: InboxCheck, key: string, at: numbe
   call.finish()
 }
 
-/** Lists the open expectations. */
 const openOf = async ({ inbox }: InboxCheck): Promise<readonly string[]> =>
   ((await inbox.expected?.()) ?? ['none can be listed']).map((open) =>
     typeof open === 'string' ? open : `${open.rule} of ${open.mediaId}`,
   )
 
-/** Checks that the inbox reports the events that did not come, and no others. */
 export function checkExpecting(check: Check): void {
   check(
     'hands over what is overdue, once, and not before its deadline',

@@ -1,7 +1,6 @@
 import { countsOf, eventOf, until } from './handling.ts'
 import type { Check } from './inbox-check.ts'
 
-/** Checks the order of events, and what the inbox does after each result. */
 export function checkHandling(check: Check): void {
   check(
     'hands over the events of one media item one after another, in order',

@@ -1,7 +1,6 @@
 import { openInbox } from './handling.ts'
 import { type Check, codeOf } from './inbox-check.ts'
 
-/** Checks that a definition opens one inbox, and that its `handlesNow` is correct. */
 export function checkOpening(check: Check): void {
   check('cannot be opened by a second receiver', async ({ definition, expect }) => {
     const openAgain = () => openInbox(definition).inbox.close({ timeoutMs: 0 })

@@ -11,7 +11,6 @@ interface PausingCheck extends InboxCheck {
   isQuiet(): Promise<boolean>
 }
 
-/** Checks that operators can pause and resume the inbox and its handlers, and see what they did. */
 export function checkPausing(checkInbox: Check): void {
   const check = (name: string, run: (check: PausingCheck) => Promise<void>) =>
     checkInbox(

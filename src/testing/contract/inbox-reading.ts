@@ -26,7 +26,6 @@ async function start(
   return calls.next()
 }
 
-/** Waits until the event is in a state. */
 async function inState({ events }: Readable, key: string, state: EventRecord['state']): Promise<EventRecord> {
   await until(async () => (await events.get(key))?.state === state)
   return (await events.get(key)) as EventRecord
@@ -40,7 +39,6 @@ async function makeDeadLetter(subject: Readable, key: string, change?: Partial<A
 
 const keysOf = (records: readonly EventRecord[]): string[] => records.map(({ key }) => key)
 
-/** Checks that an inbox shows its events and their outcomes. */
 export function checkReading(checkInbox: Check): void {
   const check = (name: string, run: (subject: Readable) => Promise<void>) =>
     checkInbox(

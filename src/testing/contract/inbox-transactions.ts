@@ -7,7 +7,6 @@ import { type Check, codeOf, type InboxCheck, type TransactionSubject } from './
 interface TransactionCheck extends InboxCheck {
   /** Writes a text in a transaction of a handler. Resolves with `result of ‹text›`. */
   transact(call: Call, handler: string, text: string, options?: TransactOptions): Promise<string>
-  /** Reads all committed texts, sorted. */
   texts(): Promise<readonly string[]>
 }
 
@@ -164,7 +163,6 @@ const fail = (error: Error): never => {
   throw error
 }
 
-/** Returns the error that a promise rejects with, if any. */
 const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
   promise.then(
     () => undefined,

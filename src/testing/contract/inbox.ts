@@ -21,7 +21,6 @@ export interface InboxSubject {
   readonly inbox: InboxDefinition
   /** Access to its database, if handlers get transactions. */
   readonly transactions?: TransactionSubject
-  /** Releases the resources of the subject, after the inbox is closed. */
   close?(): MaybePromise<void>
 }
 

@@ -10,11 +10,9 @@ type Register = (name: string, run: () => Promise<void>) => unknown
 export interface Runner {
   /** Registers a test. `skip` reports one that does not apply; without it, such tests are left out. */
   readonly test: Register & { readonly skip?: Register }
-  /** Starts an assertion. */
   expect(value: unknown): Assertion
 }
 
-/** Reports a test as skipped, with the reason in its name. */
 export function skip({ test }: Pick<Runner, 'test'>, name: string, reason: string): void {
   test.skip?.(`${name} (${reason})`, async () => {})
 }

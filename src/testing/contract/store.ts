@@ -10,7 +10,6 @@ export interface StoreSubject {
   advance(ms: number): MaybePromise<void>
   /** Cuts the connection to the store's keys. */
   breakConnection?(): MaybePromise<void>
-  /** Releases the resources of the subject. */
   close?(): MaybePromise<void>
 }
 

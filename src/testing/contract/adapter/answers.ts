@@ -74,7 +74,6 @@ async function afterClose({ receiver, post }: Fixture): Promise<Answer> {
   return post(freshBody())
 }
 
-/** Tests the answer to each outcome, and the request the verifier sees. */
 export function answers(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
 

@@ -28,10 +28,8 @@ const exactBody = encoder.encode(
   `{ "type" : "encoding.finished","media_id":"\\u0061-1",\r\n\t"title":"\\u003c映画\\/ 🎬 \\ud83c\\udfac\\u003e","n":1.0e2 }\n`,
 )
 
-/** Gives the server time to read what was sent. */
 const aMoment = () => new Promise<void>((resolve) => setTimeout(resolve, 2))
 
-/** Tests bodies of various content types, lengths and speeds. */
 export function bodies(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
   const limited = (name: string, run: (fixture: Fixture, connection: Connection) => Promise<void>) =>

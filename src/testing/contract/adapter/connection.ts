@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net'
 
-/** The answer to a request. */
 export interface Answer {
   readonly status: number
   /** Headers by lower-case name. Duplicates are joined with `, `. */
@@ -89,7 +88,6 @@ function readFields(lines: readonly string[]): Map<string, string> {
   return fields
 }
 
-/** Connects to the server of a URL. */
 export async function connectTo(url: string): Promise<Connection> {
   // Imported on demand: the other helpers must load on runtimes without sockets.
   const { connect } = await import('node:net')
@@ -99,17 +97,14 @@ export async function connectTo(url: string): Promise<Connection> {
   return new Connection(socket)
 }
 
-/** Writes a request head. */
 export function requestHead(method: string, url: string, fields: Fields): string {
   const { host, pathname, search } = new URL(url)
   const lines = [['Host', host] as const, ...fields].map(([name, value]) => `${name}: ${value}\r\n`)
   return `${method} ${pathname}${search} HTTP/1.1\r\n${lines.join('')}\r\n`
 }
 
-/** Encodes a chunk of a chunked body. */
 export function chunk(bytes: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.from(`${bytes.byteLength.toString(16)}\r\n`), bytes, Buffer.from('\r\n')])
 }
 
-/** The end of a chunked body. */
 export const lastChunk = '0\r\n\r\n'

@@ -12,7 +12,6 @@ const pieceBytes = 16_384
 const pieceMs = 4
 const maxPieces = 1_000
 
-/** Tests that a connection stays usable, or ends, after a delivery. */
 export function connections(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
 

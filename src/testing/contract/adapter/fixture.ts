@@ -12,23 +12,17 @@ import { type Answer, type Connection, connectTo, type Fields, requestHead } fro
 
 /** A mounted receiver that is listening. */
 export interface Mounted {
-  /** The URL for deliveries. */
   readonly url: string
-  /** Stops the server. */
   close(): Promise<void>
 }
 
 /** Mounts a receiver with the adapter, for every method, on its own server. */
 export type MountAdapter = (receiver: Pick<Receiver, 'receive'>) => Promise<Mounted>
 
-/** How to send a test delivery. */
 export interface PostOptions {
   readonly method?: string
   readonly sign?: Signer
-  /**
-   * Headers besides the signature's.
-   * @defaultValue the content type
-   */
+  /** Headers besides the signature's. Default: the content type. */
   readonly fields?: Fields
 }
 
@@ -36,7 +30,6 @@ export interface PostOptions {
 export interface Fixture {
   readonly receiver: Receiver
   readonly url: string
-  /** All outcomes so far, in order. */
   readonly outcomes: DeliveryOutcome[]
   readonly handled: MediaEvent[]
   /** Counts deliveries passed on by the adapter that are not acknowledged yet. */
@@ -55,7 +48,6 @@ const json: Fields = [['Content-Type', 'application/json']]
 const ignore = () => {}
 const silent: Logger = { debug: ignore, info: ignore, warn: ignore, error: ignore }
 
-/** Returns the body of a new event. */
 export function freshBody(): Uint8Array {
   return encodePayload(samplePayload('encoding.finished', { media_id: crypto.randomUUID() }))
 }
