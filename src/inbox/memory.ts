@@ -215,7 +215,7 @@ class MemoryInbox implements Inbox {
 
   #accepted(job: Job): void {
     const changes = this.#expectationChanges?.(job.accepted)
-    if (changes !== undefined) this.#expectations.take(job.lane, changes)
+    if (changes !== undefined) this.#expectations.apply(job.lane, changes)
     this.#engine.add(job)
   }
 

@@ -105,10 +105,10 @@ class QueueInbox implements Inbox {
     this.#closing.checkOpen()
     const { send, sendTimeoutMs } = this.#options
     const message = await toMessage(accepted)
-    const tooLate = (): never => {
+    const onTimeout = (): never => {
       throw new Error(`the queue did not answer within ${sendTimeoutMs} ms`)
     }
-    const sent = () => within(sendTimeoutMs, Promise.resolve(message).then(send), tooLate)
+    const sent = () => within(sendTimeoutMs, Promise.resolve(message).then(send), onTimeout)
     await measure(this.#host.measured, 'send', sent)
     return 'accepted'
   }
@@ -147,11 +147,11 @@ class QueueInbox implements Inbox {
       const completed = await handlers.claim()
       if (completed === undefined || attempt.aborted) return this.#afterLease
       attempt.completed = completed
-      attempt.succeeded = (handler) => this.#recorded(handlers.complete(handler))
+      attempt.succeeded = (handler) => this.#awaitRecord(handlers.complete(handler))
       const result = await this.#host.handle(attempt.accepted, attempt)
       isDone = result.status === 'done'
-      if (result.status === 'done') await this.#recorded(completeIn(claims, event.key))
-      else await this.#recorded(Promise.all(result.completed.map((handler) => handlers.complete(handler))))
+      if (result.status === 'done') await this.#awaitRecord(completeIn(claims, event.key))
+      else await this.#awaitRecord(Promise.all(result.completed.map((handler) => handlers.complete(handler))))
       return result
     } finally {
       await handlers.release()
@@ -160,7 +160,7 @@ class QueueInbox implements Inbox {
   }
 
   /** Waits for a record, for the time of a lease: an outage of the store is no reason to handle the event again. */
-  #recorded(record: Promise<unknown>): Promise<void> {
+  #awaitRecord(record: Promise<unknown>): Promise<void> {
     return within(this.#options.leaseMs, record, () => {}).then(() => {})
   }
 

@@ -62,13 +62,13 @@ const faults: Readonly<Record<string, Fault>> = {
   },
   'what is overdue while the inbox is full is never handed over': {
     file: 'src/inbox/memory/expectations.ts',
-    fix: 'else this.#wait(open, fullMs)',
+    fix: 'else this.#wait(open, fullDelayMs)',
     without: '',
     finding: /the expectation of event \d+ stays open/,
   },
   'the deadline is lost between the claim of an event and its handling': {
     file: 'src/inbox/memory.ts',
-    fix: 'if (effects !== undefined) this.#expectations.take(job.lane, effects)',
+    fix: 'if (changes !== undefined) this.#expectations.apply(job.lane, changes)',
     without: '',
     finding: /its expectation was neither ended nor reported/,
   },

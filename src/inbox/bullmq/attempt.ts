@@ -136,9 +136,9 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     if (await queue.isHandled(job)) return
     const { failures, stalls } = this.#progress
     // The process ended while it made the event a dead letter.
-    if (failures !== undefined) return end(failures)
+    if (failures !== undefined) return failJob(failures)
     const { changes } = job.data as EventData
-    if (changes !== undefined) await this.#insist(() => applyChanges(queue, this.accepted, changes, ttlMs))
+    if (changes !== undefined) await this.#persist(() => applyChanges(queue, this.accepted, changes, ttlMs))
     // A process has ended while it handled the event.
     if (job.stalledCounter > stalls) return isolation.alone(() => this.#handleSuspect())
     return isolation.beside(() => this.#handle())
@@ -165,26 +165,26 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     this.#isHandled = true
     if (result.status === 'done') {
       owed.ended(this, this)
-      return this.#insist(() => queue.end(this.job, this.accepted.event, ttlMs))
+      return this.#persist(() => queue.end(this.job, this.accepted.event, ttlMs))
     }
     const { completed, failures } = result
     if (result.status === 'dead') return this.#deadLetter(completed, failures)
     if (isRelease(result)) return this.#release(completed)
-    await this.#insist(() => this.#recordFailed(completed, failures))
+    await this.#persist(() => this.#recordFailed(completed, failures))
     throw new Retry(Math.ceil(result.delayMs))
   }
 
   async #deadLetter(completed: readonly string[], failures: readonly HandlerFailure[]): Promise<never> {
     const { stalledCounter: stalls } = this.job
-    await this.#insist(() => this.#recordFailed(completed, failures, { failures: failures.map(withoutStack), stalls }))
-    return end(failures)
+    await this.#persist(() => this.#recordFailed(completed, failures, { failures: failures.map(withoutStack), stalls }))
+    return failJob(failures)
   }
 
   /** Leaves the event to other processes, or until the end of a pause: handlers were left out, and none failed. */
   async #release(completed: readonly string[]): Promise<never> {
     const { queue, released } = this.#shared
     const { isElsewhere, job } = this
-    await this.#insist(() => this.#record({ completed, crashes: this.#crashes }))
+    await this.#persist(() => this.#record({ completed, crashes: this.#crashes }))
     if (isElsewhere) released(completed.length === this.completed.length)
     const forMs = releaseForMs(this.accepted, isElsewhere, job.attemptsStarted - 1)
     return postpone(queue, job, Math.ceil(isElsewhere ? Math.min(forMs, maxReleaseMs) : forMs))
@@ -223,7 +223,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   }
 
   /** Repeats a step until Redis does it. If the job failed instead, its succeeded handlers would run again. */
-  async #insist(step: () => Promise<void>): Promise<void> {
+  async #persist(step: () => Promise<void>): Promise<void> {
     const { queue, host } = this.#shared
     for (let delayMs = retryDelayMs; !this.aborted; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
       try {
@@ -237,7 +237,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
 }
 
 /** Dead-letters an event after its end was recorded. */
-function end(failures: readonly HandlerFailure[]): never {
+function failJob(failures: readonly HandlerFailure[]): never {
   throw new UnrecoverableError(failures.map(({ handler, message }) => `${handler}: ${message}`).join('; '))
 }
 
@@ -245,7 +245,7 @@ function end(failures: readonly HandlerFailure[]): never {
  * Gives a replayed dead letter as many attempts as a new event. Another program, such as Bull Board, may have replayed it. A
  * process that ended while it made the dead letter has left one stall more.
  */
-export async function startAfresh(queue: EventQueue, job: EventJob): Promise<void> {
+export async function resetAttempts(queue: EventQueue, job: EventJob): Promise<void> {
   const progress = progressOf(job.data)
   const { stalledCounter: stalls } = job
   if (progress.failures !== undefined && stalls <= progress.stalls)

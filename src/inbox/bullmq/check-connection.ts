@@ -6,7 +6,7 @@ export type RedisConnection = string | URL | RedisOptions | Redis | Cluster
 
 /** Returns true for a client of any copy of ioredis. */
 export const isClient = (connection: object): connection is Redis | Cluster =>
-  has(connection, 'defineCommand') && has(connection, 'duplicate')
+  hasMethod(connection, 'defineCommand') && hasMethod(connection, 'duplicate')
 
 /**
  * Checks that a connection says where Redis is: ioredis takes localhost for nearly everything else.
@@ -17,7 +17,8 @@ export function checkConnection(by: string, connection: unknown): void {
   if (problem !== undefined) throw new WebhookError('invalid_option', `${by}: connection ${problem}`)
 }
 
-const has = (value: object, method: string): boolean => typeof (value as Record<string, unknown>)[method] === 'function'
+const hasMethod = (value: object, method: string): boolean =>
+  typeof (value as Record<string, unknown>)[method] === 'function'
 
 const expected = 'has to be a redis:// or rediss:// URL, options or a client of ioredis'
 
@@ -27,8 +28,9 @@ function problemOf(connection: unknown): string | undefined {
   if (Array.isArray(connection)) return 'is a list: give new Cluster([…]) of ioredis, or { sentinels: […], name }'
   if (isUrl(connection)) return problemOfText(connection.href)
   if (isClient(connection)) return problemOfPrefix((connection as Redis).options)
-  if (has(connection, 'query')) return 'is a client of a SQL database: give the URL of Redis, or use postgresInbox'
-  if (has(connection, 'sendCommand')) return `${expected}: node-redis has other clients, so give its URL instead`
+  if (hasMethod(connection, 'query'))
+    return 'is a client of a SQL database: give the URL of Redis, or use postgresInbox'
+  if (hasMethod(connection, 'sendCommand')) return `${expected}: node-redis has other clients, so give its URL instead`
   return problemOfOptions(connection as Record<string, unknown>)
 }
 
@@ -60,21 +62,21 @@ const fixes: Readonly<Record<string, string>> = {
   user: 'call it username',
 }
 
-const places = ['host', 'port', 'path', 'sentinels'] as const
+const addressOptions = ['host', 'port', 'path', 'sentinels'] as const
 
 function problemOfOptions(options: Record<string, unknown>): string | undefined {
   for (const [name, fix] of Object.entries(fixes))
     if (name in options) return `has the option ${name}, which ioredis does not know: ${fix}`
-  const given = places.filter((name) => name in options)
+  const given = addressOptions.filter((name) => name in options)
   if (given.length === 0) return `${expected}: options name a host, a port, a path or sentinels`
   for (const name of given)
-    if (!isPlace(name, options[name])) return `has no valid ${name} (is an environment variable unset?)`
+    if (!isAddress(name, options[name])) return `has no valid ${name} (is an environment variable unset?)`
   const { db = 0 } = options
   if (!/^\d+$/.test(String(db))) return 'has a db that is not a number from 0 on'
   return problemOfPrefix(options)
 }
 
-function isPlace(name: (typeof places)[number], value: unknown): boolean {
+function isAddress(name: (typeof addressOptions)[number], value: unknown): boolean {
   if (name === 'sentinels') return Array.isArray(value) && value.length > 0
   if (name !== 'port') return typeof value === 'string' && value.trim() !== ''
   return /^\d+$/.test(String(value)) && Number(value) > 0 && Number(value) < 65_536

@@ -4,7 +4,7 @@ import { everyMinute } from './connection.ts'
 
 /** A look that takes longer (ms) is repeated, up to a number: the time may be wrong by half of that, on a busy machine. */
 const exactMs = 20
-const maxLooks = 3
+const maxReads = 3
 
 /** Difference to the clock of Redis above which this process warns (ms). BullMQ itself starts retries by our clock. */
 const maxMs = 5_000
@@ -20,7 +20,7 @@ export class RedisClock {
   constructor(client: Redis, logger: Logger | undefined) {
     this.#client = client
     this.#logger = logger
-    everyMinute(client, () => this.look())
+    everyMinute(client, () => this.sync())
   }
 
   /** Whole ms. Our own clock, until Redis has told its time. */
@@ -37,9 +37,9 @@ export class RedisClock {
     return Date.now() - this.now()
   }
 
-  async look(): Promise<void> {
+  async sync(): Promise<void> {
     let tookMs = Number.POSITIVE_INFINITY
-    for (let looks = 0; looks < maxLooks && tookMs > exactMs; looks++) {
+    for (let reads = 0; reads < maxReads && tookMs > exactMs; reads++) {
       const sentAt = performance.now()
       // A refusal is logged elsewhere, and so is an outage.
       const time = await this.#client.time().catch(() => undefined)

@@ -13,7 +13,7 @@ const minDelayMs = 50
 const maxDelayMs = 1_000
 
 /** The time for which a connection to a replica is kept, in ms. */
-const asReplicaMs = 500
+const replicaGraceMs = 500
 
 /**
  * Makes INFO answer even if Redis refuses it, here and in the client's duplicates. BullMQ asks for the version once, and after
@@ -44,12 +44,12 @@ const minVersion = 'redis_version:6.2.0\r\n'
 
 /** Connects to Redis, again and again until it is closed. Commands wait meanwhile; `EventQueue.reach` does not. */
 export function connect(connection: RedisConnection): Redis {
-  let foundAt = Number.NEGATIVE_INFINITY
+  let replicaSeenAt = Number.NEGATIVE_INFINITY
   // Connects again if the server has become a replica: after a failover, an open connection stays with the former master.
   const reconnectOnError = ({ message }: Error) => {
     // Every pending command gets the same answer, and a connection to a replica succeeds.
-    if (!/\bREADONLY\b/.test(message) || performance.now() - foundAt < asReplicaMs) return false
-    foundAt = performance.now()
+    if (!/\bREADONLY\b/.test(message) || performance.now() - replicaSeenAt < replicaGraceMs) return false
+    replicaSeenAt = performance.now()
     return true
   }
   const retryStrategy = (times: number) => Math.min(times * minDelayMs, maxDelayMs)

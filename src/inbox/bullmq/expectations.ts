@@ -111,7 +111,7 @@ export async function listExpected(queue: EventQueue, given?: number): Promise<r
 const batchSize = 100
 
 /** The time after which another process takes what this one has not handed over (ms). */
-const takenMs = 5_000
+const leaseMs = 5_000
 
 /** Maximum time between two checks, in ms. Another process can add a deadline at any time. */
 const checkMs = 1_000
@@ -126,7 +126,7 @@ type Taken = [nextInMs: string | null, overdue: [id: string, data: string][]]
 export const handOverOverdue = (queue: EventQueue): (() => void) =>
   repeat(async () => {
     try {
-      const [next, taken] = await queue.reach(() => queue.own.run<Taken>('takeOverdue', batchSize, takenMs))
+      const [next, taken] = await queue.reach(() => queue.own.run<Taken>('takeOverdue', batchSize, leaseMs))
       await Promise.all(taken.map(([id, data]) => handOver(queue, id, JSON.parse(data))))
       return next === null ? checkMs : Math.max(0, Math.min(Number(next), checkMs))
     } catch {

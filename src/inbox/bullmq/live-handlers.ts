@@ -53,8 +53,8 @@ export class LiveHandlers {
   /** Replaces what this process has published. */
   #write(own: readonly HandlerName[]): Promise<[live: string[], removed: string[]]> {
     const names = new Set([...this.#published, ...own].map(({ name }) => JSON.stringify(name)))
-    const of = [this.#id, Math.ceil(this.#leaseMs), Math.ceil(this.#ttlMs), handlersJson(own), ...names]
-    return this.#queue.own.run('publishHandlers', ...of)
+    const parameters = [this.#id, Math.ceil(this.#leaseMs), Math.ceil(this.#ttlMs), handlersJson(own), ...names]
+    return this.#queue.own.run('publishHandlers', ...parameters)
   }
 
   stop(): void {

@@ -95,10 +95,10 @@ export class EventQueue {
     const { key, type } = accepted.event
     const jobId = await sha256(key)
     const token = this.#token()
-    const of = [jobId, token, unfinishedTtlMs, await memberOf(jobId, accepted.event)]
+    const parameters = [jobId, token, unfinishedTtlMs, await memberOf(jobId, accepted.event)]
     return this.reach(async (jobs) => {
       await this.refusals.checkRights()
-      const first = await this.own.run<string>('remember', ...of)
+      const first = await this.own.run<string>('remember', ...parameters)
       // Who was first may have crashed before it added the job.
       if (first !== handledMark) await jobs.add(type, accepted, { ...jobOptions, jobId })
       return first.endsWith(token)
@@ -113,7 +113,7 @@ export class EventQueue {
 
   /** Returns how far this process's clock is ahead of that of Redis (ms). */
   async aheadMs(): Promise<number> {
-    if (!this.clock.isKnown) await this.reach(() => this.clock.look())
+    if (!this.clock.isKnown) await this.reach(() => this.clock.sync())
     return this.clock.aheadMs
   }
 
@@ -157,12 +157,12 @@ export class EventQueue {
 
   /** Passes a dead letter to the handlers again. Returns `false` if another caller was first. */
   revive(job: EventJob): Promise<boolean> {
-    return this.#alone(job, () => this.#move(() => job.retry('failed')))
+    return this.#locked(job, () => this.#move(() => job.retry('failed')))
   }
 
   /** Removes a dead letter, and remembers it for `ms`. Returns `false` if another caller was first. */
   discard(job: EventJob, event: MediaEvent, ms: number): Promise<boolean> {
-    return this.#alone(job, async () => {
+    return this.#locked(job, async () => {
       if (!(await this.reach(() => job.isFailed()))) return false
       await this.reach(() => this.end(job, event, ms))
       await this.reach(() => job.remove())
@@ -171,7 +171,7 @@ export class EventQueue {
   }
 
   /** Keeps a dead letter from being replayed while it is discarded, which takes BullMQ more than one step. */
-  async #alone({ id }: EventJob, change: () => Promise<boolean>): Promise<boolean> {
+  async #locked({ id }: EventJob, change: () => Promise<boolean>): Promise<boolean> {
     const key = this.own.of(`changing:${id}`)
     const token = this.#token()
     const isFirst = await this.reach(
@@ -216,10 +216,13 @@ const hasCode = (error: unknown, ...codes: readonly ErrorCode[]): boolean =>
   codes.includes((error as { readonly code?: ErrorCode } | undefined)?.code as ErrorCode)
 
 /** Runs a step for each id or key, 100 at a time, and returns what the steps return. */
-export async function inBatches<T>(of: readonly string[], step: (of: string) => Promise<T | undefined>): Promise<T[]> {
+export async function inBatches<T>(
+  keys: readonly string[],
+  step: (key: string) => Promise<T | undefined>,
+): Promise<T[]> {
   const found: (T | undefined)[] = []
-  for (let start = 0; start < of.length; start += 100)
-    found.push(...(await Promise.all(of.slice(start, start + 100).map(step))))
+  for (let start = 0; start < keys.length; start += 100)
+    found.push(...(await Promise.all(keys.slice(start, start + 100).map(step))))
   return found.filter((each) => each !== undefined)
 }
 

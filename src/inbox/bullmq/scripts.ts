@@ -86,14 +86,14 @@ return 1`,
    * them leaves them to the next one. Returns the time until the next deadline, and the id and the data of each.
    */
   takeOverdue: `${removeExpectation}
-local prefix, limit, takenMs = unpack(ARGV)
+local prefix, limit, leaseMs = unpack(ARGV)
 local deadlines, time, found = prefix .. 'expected', redis.call('TIME'), {}
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 for _, id in ipairs(redis.call('ZRANGEBYSCORE', deadlines, '-inf', now, 'LIMIT', 0, limit)) do
   local data = redis.call('HGET', prefix .. 'expected-data', id)
   if data then
     redis.call('ZREM', prefix .. 'expected-of:' .. placeOf(id), id)
-    redis.call('ZADD', deadlines, now + takenMs, id)
+    redis.call('ZADD', deadlines, now + leaseMs, id)
     found[#found + 1] = {id, data}
   else
     -- Its data may have been evicted or deleted. That must not keep the others from being handed over.

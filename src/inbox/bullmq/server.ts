@@ -25,8 +25,8 @@ export function watchSettings(client: Redis, queue: string, logger: Logger): voi
   everyMinute(client, async () => {
     try {
       const problems = problemsOf(String(await client.call('INFO')), isInOneSlot)
-      const news = problems.filter((problem) => !known.has(JSON.stringify(problem)))
-      for (const { level, message, details = {} } of news) logger[level](details, message)
+      const fresh = problems.filter((problem) => !known.has(JSON.stringify(problem)))
+      for (const { level, message, details = {} } of fresh) logger[level](details, message)
       known = new Set(problems.map((problem) => JSON.stringify(problem)))
       isReadable = true
     } catch (error) {
@@ -100,15 +100,15 @@ export class Room {
     if (this.#waiting >= maxWaiting) return undefined
     this.#waiting += size
     try {
-      return (await this.#isLeft()) ? await step() : undefined
+      return (await this.#hasRoom()) ? await step() : undefined
     } finally {
       this.#waiting -= size
     }
   }
 
-  async #isLeft(): Promise<boolean> {
-    const isOld = performance.now() - this.#readAt > validMs || (!this.#isFull && this.#eventsLeft-- <= 0)
-    if (isOld) this.#reading ??= this.#read()
+  async #hasRoom(): Promise<boolean> {
+    const isStale = performance.now() - this.#readAt > validMs || (!this.#isFull && this.#eventsLeft-- <= 0)
+    if (isStale) this.#reading ??= this.#read()
     // If there was room, nothing waits. A rejected delivery may never come again.
     if (this.#isFull) await this.#reading
     return !this.#isFull
@@ -116,7 +116,7 @@ export class Room {
 
   async #read(): Promise<void> {
     try {
-      this.#found(await this.#queue.reach(() => this.#queue.client.info('memory')))
+      this.#update(await this.#queue.reach(() => this.#queue.client.info('memory')))
     } catch {
       // Without an answer, the last reading stays valid.
     }
@@ -125,7 +125,7 @@ export class Room {
     this.#reading = undefined
   }
 
-  #found(info: string): void {
+  #update(info: string): void {
     const numberOf = (name: string) => Number(fieldOf(info, name) ?? 0)
     const maxMemory = numberOf('maxmemory')
     const usedMemory = numberOf('used_memory') - numberOf('mem_not_counted_for_evict')

@@ -7,7 +7,7 @@ import type { EventQueue } from './queue.ts'
 import { KeptUnreadable } from './unreadable.ts'
 
 /** Maximum number of jobs that are examined to find one that has not started. */
-const lookedAt = 100
+const maxExamined = 100
 
 /** Counts the events in the queue by state. */
 export async function readStats(queue: EventQueue, events: Pick<BullmqEvents, 'countHeld'>): Promise<InboxStats> {
@@ -29,7 +29,7 @@ export async function readStats(queue: EventQueue, events: Pick<BullmqEvents, 'c
 
 /** Finds the time of the first event that waits to start. An event that has started before waits for another attempt. */
 async function findOldest(queue: EventQueue): Promise<Date | undefined> {
-  for (const id of await queue.reach((jobs) => jobs.getRanges(['wait'], 0, lookedAt - 1, true))) {
+  for (const id of await queue.reach((jobs) => jobs.getRanges(['wait'], 0, maxExamined - 1, true))) {
     const job = await queue.reach((jobs) => jobs.getJob(id))
     if (job === undefined || job.attemptsStarted > 0) continue
     return isEvent(job.data) ? new Date(job.data.since ?? job.data.receivedAt) : undefined

@@ -24,8 +24,8 @@ export class KeptUnreadable {
   }
 
   async #put(data: UnreadableData, replaces: 0 | 1): Promise<void> {
-    const of = [data.key, JSON.stringify(data), this.#queue.clock.now(), maxUnreadable, replaces]
-    await this.#queue.reach(() => this.#queue.own.run('keepUnreadable', ...of))
+    const parameters = [data.key, JSON.stringify(data), this.#queue.clock.now(), maxUnreadable, replaces]
+    await this.#queue.reach(() => this.#queue.own.run('keepUnreadable', ...parameters))
   }
 
   /**
@@ -33,8 +33,8 @@ export class KeptUnreadable {
    * @param data removes only this, and not what was kept again meanwhile
    */
   async remove(key: string, data?: UnreadableData): Promise<boolean> {
-    const of = data === undefined ? [key] : [key, JSON.stringify(data)]
-    return (await this.#queue.reach(() => this.#queue.own.run('removeUnreadable', ...of))) === 1
+    const parameters = data === undefined ? [key] : [key, JSON.stringify(data)]
+    return (await this.#queue.reach(() => this.#queue.own.run('removeUnreadable', ...parameters))) === 1
   }
 
   count(): Promise<number> {

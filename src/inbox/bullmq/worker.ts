@@ -7,7 +7,7 @@ import { OwedHandlers } from '../engine/owed-handlers.ts'
 import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
-import { type Attempting, BullmqAttempt, postpone, Retry, retryDelayMs, startAfresh } from './attempt.ts'
+import { type Attempting, BullmqAttempt, postpone, Retry, resetAttempts, retryDelayMs } from './attempt.ts'
 import { BackOff } from './back-off.ts'
 import { parseOrKeep } from './dead-letters.ts'
 import { Isolation } from './isolation.ts'
@@ -145,13 +145,13 @@ export class BullmqWorker {
 
   async #handle(job: EventJob): Promise<void> {
     const id = job.id as string
-    const former = this.running.get(id)
-    if (former !== undefined) {
+    const previous = this.running.get(id)
+    if (previous !== undefined) {
       // Its lease ran out here unnoticed. The next attempt waits for the end of this one.
-      former.loseLease()
+      previous.loseLease()
       return postpone(this.#queue, job, retryDelayMs)
     }
-    await startAfresh(this.#queue, job)
+    await resetAttempts(this.#queue, job)
     const attempt = new BullmqAttempt(job, this.#shared)
     this.running.set(id, attempt)
     try {

@@ -171,7 +171,7 @@ export class Engine<EachJob extends Job> implements Parking<EachJob> {
 
   #holdBack(job: EachJob): void {
     if (this.#giveBack === undefined) this.lanes.hold(job.lane, job.key)
-    else this.#giveBack(job, this.lanes.takeBehind(job))
+    else this.#giveBack(job, this.lanes.removeBehind(job))
   }
 
   #retry(attempt: JobAttempt<EachJob>, retry: RetryResult): void {

@@ -55,7 +55,7 @@ export class Lanes<Job extends LaneJob> {
 
   add(job: Job): void {
     const held = this.#held?.get(job.lane)
-    if (held?.key === job.key) return this.#goOn(job, held.first)
+    if (held?.key === job.key) return this.#unblock(job, held.first)
     const last = this.#last.get(job.lane)
     this.#last.set(job.lane, job)
     if (last !== undefined) last.next = job
@@ -64,7 +64,7 @@ export class Lanes<Job extends LaneJob> {
   }
 
   /** Unblocks a lane with the job that it waited for. */
-  #goOn(job: Job, first: Job | undefined): void {
+  #unblock(job: Job, first: Job | undefined): void {
     this.#held?.delete(job.lane)
     job.next = first
     if (first === undefined) this.#last.set(job.lane, job)
@@ -83,7 +83,7 @@ export class Lanes<Job extends LaneJob> {
   }
 
   /** Removes the jobs behind a running one, and returns them. */
-  takeBehind(job: Job): readonly Job[] {
+  removeBehind(job: Job): readonly Job[] {
     const behind: Job[] = []
     for (let { next } = job; next !== undefined; next = next.next) behind.push(next as Job)
     job.next = undefined

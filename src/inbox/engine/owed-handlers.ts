@@ -90,11 +90,11 @@ export class OwedHandlers {
     const lacking = owed?.filter((name) => !own.includes(name) && !hasEnded(attempt, name))
     if (!lacking?.length) return undefined
     const isDone = own.every((name) => hasEnded(attempt, name))
-    return this.#look(attempt, accepted, lacking, isDone)
+    return this.#checkPublished(attempt, accepted, lacking, isDone)
   }
 
   /** @param isDone `true` if this process has nothing left to run */
-  async #look(
+  async #checkPublished(
     attempt: OwingAttempt,
     accepted: AcceptedEvent,
     lacking: readonly string[],
@@ -113,16 +113,20 @@ export class OwedHandlers {
     attempt.isPartial = attempt.missing.length < lacking.length
     attempt.isElsewhere = absent.length < lacking.length
     const awaited = absent.filter((name) => !published.removed.includes(name))
-    this.#tellAbsent(awaited, lacking, accepted)
+    this.#warnAbsent(awaited, lacking, accepted)
     const isOverdue = !attempt.isElsewhere && this.#isTooOld(accepted)
-    return isDone && awaited.length > 0 && isOverdue ? this.#end(attempt, awaited, accepted) : undefined
+    return isDone && awaited.length > 0 && isOverdue ? this.#deadLetter(attempt, awaited, accepted) : undefined
   }
 
   #isTooOld({ receivedAt }: AcceptedEvent): boolean {
     return Date.now() - receivedAt.getTime() > this.#ttlMs
   }
 
-  #end({ completed, failures = [] }: OwingAttempt, awaited: readonly string[], { event }: AcceptedEvent): DeadResult {
+  #deadLetter(
+    { completed, failures = [] }: OwingAttempt,
+    awaited: readonly string[],
+    { event }: AcceptedEvent,
+  ): DeadResult {
     const message = 'no process has this handler; replay the event once one has'
     this.#host.logger.error({ handlers: awaited, key: event.key }, `an event became a dead letter: ${message}`)
     const ended = failures.filter(({ final }) => final)
@@ -139,7 +143,7 @@ export class OwedHandlers {
   }
 
   /** Warns once of each handler that events wait for and no process has, until one has it. */
-  #tellAbsent(awaited: readonly string[], lacking: readonly string[], { event: { key, type } }: AcceptedEvent): void {
+  #warnAbsent(awaited: readonly string[], lacking: readonly string[], { event: { key, type } }: AcceptedEvent): void {
     for (const handler of lacking) {
       if (!awaited.includes(handler)) this.#absent.delete(handler)
       else if (!this.#absent.has(handler)) {

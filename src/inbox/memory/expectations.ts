@@ -11,7 +11,7 @@ const max = 100_000
 const maxSize = { open: 128 * 1_048_576, ends: 32 * 1_048_576 }
 
 /** The pause before what is overdue is handed over again, in ms, while the inbox is full. */
-const fullMs = 1_000
+const fullDelayMs = 1_000
 
 interface Open extends OpenExpectation {
   readonly overdue: AcceptedEvent
@@ -44,7 +44,7 @@ export class MemoryExpectations {
   }
 
   /** Takes the effects of an accepted event. */
-  take(mediaId: string, { at, begins, ends }: ExpectationChanges): void {
+  apply(mediaId: string, { at, begins, ends }: ExpectationChanges): void {
     for (const rule of ends) this.#end(mediaId, rule, at)
     for (const expectation of begins) this.#begin(expectation, at)
   }
@@ -87,7 +87,7 @@ export class MemoryExpectations {
 
   #due(open: Open): void {
     if (this.#handOver(open.overdue)) this.#remove(open)
-    else this.#wait(open, fullMs)
+    else this.#wait(open, fullDelayMs)
   }
 
   #remove(open: Open): void {

@@ -17,9 +17,9 @@ test('takes the time from the answer that was read soonest, since a late one wou
   vi.useFakeTimers({ now: 1_772_366_400_000 })
   const { client, time } = redisAnswering(1_000, 0, 400)
   const clock = new RedisClock(client, undefined)
-  const looked = clock.look()
+  const synced = clock.sync()
   await vi.advanceTimersByTimeAsync(2_000)
-  await looked
+  await synced
   expect(time).toHaveBeenCalledTimes(2)
   expect(Math.abs(clock.aheadMs)).toBeLessThanOrEqual(1)
   vi.useRealTimers()
@@ -29,9 +29,9 @@ test('asks at most three times, and takes the best answer', async () => {
   vi.useFakeTimers({ now: 1_772_366_400_000 })
   const { client, time } = redisAnswering(900, 100, 700, 0)
   const clock = new RedisClock(client, undefined)
-  const looked = clock.look()
+  const synced = clock.sync()
   await vi.advanceTimersByTimeAsync(5_000)
-  await looked
+  await synced
   expect(time).toHaveBeenCalledTimes(3)
   expect(clock.aheadMs).toBe(50)
   vi.useRealTimers()

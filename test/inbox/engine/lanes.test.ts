@@ -274,7 +274,7 @@ describe('a lane that is held', () => {
     const [one, two, three] = ['one', 'two', 'three'].map((name) => new Job('a', name)) as [Job, Job, Job]
     for (const job of [one, two, three]) lanes.add(job)
     await nextTurn()
-    expect(lanes.takeBehind(one)).toEqual([two, three])
+    expect(lanes.removeBehind(one)).toEqual([two, three])
     await end('one')
     lanes.add(new Job('a', 'four'))
     await nextTurn()

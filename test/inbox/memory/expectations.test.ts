@@ -18,7 +18,7 @@ function expecting(dueInMs: readonly number[]) {
     const mediaId = `m${index}`
     const dueAt = new Date(now + ms)
     const begin: Expectation = { rule: 'rule', dueAt, overdue: eventOf(mediaId, mediaId) }
-    expectations.take(mediaId, { at: new Date(0), begins: [begin], ends: [] })
+    expectations.apply(mediaId, { at: new Date(0), begins: [begin], ends: [] })
   }
   return (limit: number) => expectations.list(limit).map(({ dueAt }) => dueAt.getTime() - now)
 }
@@ -44,7 +44,7 @@ test('an event that is accepted after the stop begins none, whose timer would re
   const expectations = new MemoryExpectations(handOver, () => {})
   expectations.stop()
   const begin: Expectation = { rule: 'rule', dueAt: new Date(Date.now() + 10), overdue: eventOf('m', 'm') }
-  expectations.take('m', { at: new Date(0), begins: [begin], ends: [] })
+  expectations.apply('m', { at: new Date(0), begins: [begin], ends: [] })
   vi.advanceTimersByTime(hour)
   expect([expectations.size, handOver.mock.calls, vi.getTimerCount()]).toEqual([0, [], 0])
 })
@@ -60,10 +60,10 @@ function watching() {
   const begin = (key: string, at: number, mediaId = 'm1') => {
     const dueAt = new Date(Date.now() + hour)
     const begins: Expectation[] = [{ rule: 'rule', dueAt, overdue: eventOf(key, mediaId) }]
-    expectations.take(mediaId, { at: new Date(at), begins, ends: [] })
+    expectations.apply(mediaId, { at: new Date(at), begins, ends: [] })
   }
   const end = (at: number, mediaId = 'm1') =>
-    expectations.take(mediaId, { at: new Date(at), begins: [], ends: ['rule'] })
+    expectations.apply(mediaId, { at: new Date(at), begins: [], ends: ['rule'] })
   return { expectations, begin, end }
 }
 
@@ -118,11 +118,11 @@ test('those that take too much memory have no room, until others end', () => {
     // 64 MiB with two bytes for each character. The text is not written out.
     const overdue = { event: { ...event, payload: { title: 't'.repeat(2 ** 25) } }, receivedAt }
     const begins: Expectation[] = [{ rule: 'rule', dueAt: new Date(Date.now() + hour), overdue }]
-    expectations.take(mediaId, { at: new Date(1), begins, ends: [] })
+    expectations.apply(mediaId, { at: new Date(1), begins, ends: [] })
   }
   for (const mediaId of ['m1', 'm2', 'm3']) begin(mediaId)
   expect(dropped.mock.calls).toMatchObject([[{ mediaId: 'm3' }]])
-  expectations.take('m1', { at: new Date(2), begins: [], ends: ['rule'] })
+  expectations.apply('m1', { at: new Date(2), begins: [], ends: ['rule'] })
   begin('m3')
   expect(expectations.list(10).map(({ mediaId }) => mediaId)).toEqual(['m2', 'm3'])
 })
