@@ -2,16 +2,13 @@ import { WebhookError } from '../errors.ts'
 import { checkOptions, timeLimit } from '../internal/check-options.ts'
 import type { CloseOptions } from './inbox.ts'
 
-/** A shutdown that happens once, however often it is asked for. */
+/** An idempotent shutdown. */
 export class Closing<Report> {
   readonly #message: string
   readonly #run: (timeoutMs: number) => Promise<Report>
   #report: Promise<Report> | undefined
 
-  /**
-   * @param message the message of the error once it has started
-   * @param run closes it, and waits up to `timeoutMs` for running work
-   */
+  /** @param message error message for calls after the start */
   constructor(message: string, run: (timeoutMs: number) => Promise<Report>) {
     this.#message = message
     this.#run = run
@@ -21,14 +18,13 @@ export class Closing<Report> {
     return this.#report !== undefined
   }
 
-  /** @throws WebhookError `closing` once it has started */
+  /** @throws WebhookError `closing` once the shutdown has started */
   checkOpen(): void {
     if (this.hasStarted) throw new WebhookError('closing', this.#message)
   }
 
   /**
-   * Closes also with options that are invalid, and rejects afterwards: at a shutdown, an early error would cost the events
-   * that still wait.
+   * Rejects for invalid options, but only after closing: failing early at shutdown would lose waiting events.
    * @throws WebhookError `invalid_option`
    */
   start(options: CloseOptions = {}): Promise<Report> {

@@ -2,12 +2,12 @@ import { WebhookError } from '../errors.ts'
 import type { InboxDefinition } from './inbox.ts'
 
 /**
- * Makes the definition of an inbox that serves one receiver: it cannot be opened twice.
+ * Defines an inbox that serves one receiver: opening it twice throws.
  * @throws WebhookError `invalid_option`
  */
 export function defineInbox<Additions = unknown>(definition: InboxDefinition<Additions>): InboxDefinition<Additions> {
   if (typeof definition?.open !== 'function')
-    throw new WebhookError('invalid_option', 'defineInbox: give it { name, open }')
+    throw new WebhookError('invalid_option', 'defineInbox: pass { name, open }')
   let isOpen = false
   return {
     ...definition,

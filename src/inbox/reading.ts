@@ -1,84 +1,59 @@
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 
-// The answers of an inbox about its events, and the operations on them.
+// What an inbox answers about its events, and the operations on them.
 
-/** A handler that failed, and the message of its error. */
+/** A handler that failed, and why. */
 export interface HandlerFailure {
-  /** The handler's name. */
   readonly handler: string
-  /** The message of the error that it threw. */
   readonly message: string
-  /**
-   * The calls of your own code in the error's stack: at most ten lines and 1,500 characters. Kept of the newest attempt
-   * that failed, in `failedAttempts`.
-   */
+  /** Your own code's frames of the error's stack, up to 10 lines and 1,500 characters. Newest failed attempt only. */
   readonly stack?: string | undefined
-  /**
-   * `true` if the event is retried without this handler, which runs again only if the event is replayed. Each later attempt
-   * that fails names it again.
-   */
+  /** `true` if retries skip this handler: only a replay runs it again. Later failed attempts repeat this failure. */
   readonly final?: true | undefined
 }
 
-/**
- * A delivery that passed verification and could not be parsed. Neither URL nor other headers are kept: they contain secrets.
- */
+/** A verified delivery that could not be parsed. Its URL and other headers are dropped: they contain secrets. */
 export interface UnreadableDelivery {
-  /** The reason why it could not be parsed. */
   readonly reason: string
-  /** The time at which the delivery was received. */
   readonly receivedAt: Date
-  /** The id that the verifier vouches for, or the value of the header that `eventKey` names. */
+  /** The id that the verifier vouches for, or the header that `eventKey` names. */
   readonly eventId: string | undefined
-  /** The principal that the verifier named. */
   readonly principal?: string | undefined
   /** The headers that the sender's `read` asks for, such as one with the type. */
   readonly headers?: Readonly<Record<string, string>> | undefined
-  /** The bytes as sent, or JSON written from the parsed body if another parser had consumed them. */
+  /** The bytes as sent. If another parser consumed them, JSON written from the parsed body. */
   readonly body: Uint8Array
 }
 
-/** An attempt at an event in which a handler failed. */
+/** An attempt in which a handler failed. */
 export interface FailedAttempt {
-  /** 1 for the first attempt. It begins at 1 again after a replay. */
+  /** Starts at 1, and again at 1 after a replay. */
   readonly number: number
-  /** The handlers that failed. `handler` is `none` if no handler ran. */
+  /** `handler` is `none` if no handler ran. */
   readonly failures: readonly HandlerFailure[]
-  /** The time at which the attempt ended. */
   readonly failedAt: Date
 }
 
-/**
- * The trace that an event's delivery belongs to, as headers such as `traceparent`. It is stored with the event, so that
- * handlers which run later, or in another process, belong to that trace.
- */
+/** Trace context of a delivery (`traceparent`, …), stored with the event so that later runs join the trace. */
 export type TraceCarrier = Readonly<Record<string, string>>
 
 /** An event that could not be handled, or a delivery that could not be parsed. */
 export interface DeadLetter {
-  /** The event's key; an unreadable delivery's is made from its body. */
+  /** The event's key. For an unreadable delivery, a hash of its body. */
   readonly key: string
   /** `undefined` for an unreadable delivery. */
   readonly event: MediaEvent | undefined
-  /** The delivery, if it could not be parsed. */
   readonly unreadable?: UnreadableDelivery | undefined
-  /** The time at which the delivery was received. */
   readonly receivedAt: Date
-  /** The number of attempts that were made. */
   readonly attempts: number
-  /** Names of the handlers that succeeded. */
+  /** Handlers that succeeded. */
   readonly completed: readonly string[]
-  /**
-   * The handlers that failed in the last attempt, and those that failed in an earlier one and were not to run again.
-   * `handler` is `none` if no handler ran.
-   */
+  /** Failures of the last attempt, and final ones of earlier attempts. `handler` is `none` if no handler ran. */
   readonly failures: readonly HandlerFailure[]
-  /** The newest 20 attempts that failed, oldest first. Absent if the inbox does not keep them. */
+  /** The newest 20 failed attempts, oldest first. Absent if the inbox doesn't keep them. */
   readonly failedAttempts?: readonly FailedAttempt[] | undefined
-  /** The time at which it became a dead letter. */
   readonly diedAt: Date
-  /** The trace of its delivery, if there was one. */
   readonly trace?: TraceCarrier | undefined
 }
 
@@ -89,257 +64,217 @@ export interface DeadEvent extends DeadLetter {
 
 /** The dead letters of an inbox, newest first. */
 export interface DeadLetters {
-  /** Lists `limit` (100 by default) dead letters after the first `offset` (0). */
+  /** Lists `limit` dead letters (100 by default) after the first `offset` (0). */
   list(options?: { readonly limit?: number; readonly offset?: number }): MaybePromise<readonly DeadLetter[]>
-  /** Returns the dead letter with that key, or `undefined`. */
   get(key: string): MaybePromise<DeadLetter | undefined>
   /**
-   * Passes the event to the handlers that have not completed, with fresh attempts. An unreadable delivery is parsed
-   * again first. `false`: no dead letter has that key.
-   * @throws WebhookError `in_progress`, `overloaded` or `closing` when the event cannot be taken, `malformed` when the
-   * delivery still cannot be parsed: the dead letter is kept
+   * Runs the handlers that have not completed, with fresh attempts; parses an unreadable delivery first. Returns
+   * `false` if there is no such dead letter.
+   * @throws WebhookError `in_progress`, `overloaded` or `closing` if the event can't be accepted now, `malformed` if
+   * the delivery still can't be parsed: the dead letter stays
    */
   replay(key: string): MaybePromise<boolean>
-  /** Deletes the dead letter permanently. Returns `false` if no dead letter has that key. */
+  /** Deletes the dead letter for good. Returns `false` if there is none. */
   discard(key: string): MaybePromise<boolean>
   /**
-   * Replays the dead letters that there are now, oldest first, those of a type or a time if you name one. While the inbox
-   * is full it waits. An unreadable delivery that still cannot be parsed stays, and counts as kept.
-   * @throws WebhookError `invalid_option`, or `closing` or `unavailable` when the inbox can take no more; the rest is kept
+   * Replays the current dead letters, oldest first. Waits while the inbox is full. A delivery that still can't be
+   * parsed stays, counted as `kept`.
+   * @throws WebhookError `invalid_option`, or `closing` or `unavailable` when the inbox stops accepting; the rest is
+   * kept
    */
   replayAll?(options?: ReplayAllOptions): Promise<ReplayReport>
 }
 
 /** The options of {@link InspectedDeadLetters.keys}. */
 export interface KeysOptions {
-  /** Lists only events of this type, and no unreadable deliveries. */
+  /** Only events of this type; no unreadable deliveries. */
   readonly type?: string | undefined
-  /** Lists only what became a dead letter at this time or later. */
+  /** Only dead letters from this time on. */
   readonly since?: Date | undefined
 }
 
-/** The dead letters of an inbox that was opened to inspect it. */
+/** The dead letters of an inspected inbox. */
 export interface InspectedDeadLetters extends DeadLetters {
-  /** Lists the keys of all dead letters, or of those of a type or a time, oldest first. */
+  /** Lists keys, oldest first, optionally filtered by type or time. */
   keys(options?: KeysOptions): Promise<readonly string[]>
   /**
-   * Replays the dead letters with those keys, many in a commit, and returns the keys of the replayed ones. Running receivers
-   * handle them, or the next one that opens the inbox. A receiver also parses unreadable deliveries again; one that still
-   * cannot be parsed stays, although it is returned here.
+   * Replays dead letters, many per commit, and returns their keys. Running receivers handle them, or the next to open
+   * the inbox. An unreadable delivery is returned too, yet stays if it still can't be parsed.
    */
   replayMany(keys: readonly string[]): Promise<readonly string[]>
-  /** Deletes the dead letters with those keys permanently, and returns the keys of the deleted ones. */
+  /** Deletes dead letters for good, and returns the keys of those deleted. */
   discardMany(keys: readonly string[]): Promise<readonly string[]>
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport>
 }
 
 /** The options of {@link DeadLetters.replayAll}. */
 export interface ReplayAllOptions {
-  /** Replays only events of this type, and no unreadable deliveries. */
+  /** Only events of this type; no unreadable deliveries. */
   readonly type?: string
-  /** Replays only what became a dead letter at this time or later. */
+  /** Only dead letters from this time on. */
   readonly since?: Date
   /**
-   * Maximum number that are replayed in a second, so that what failed under load does not fail again.
+   * Rate limit (dead letters per second), so that what failed under load doesn't fail again.
    * @defaultValue 100
    */
   readonly perSecond?: number
-  /** Called after each one. */
+  /** Called after each dead letter. */
   readonly onProgress?: (report: ReplayReport) => void
-  /** Stops the replay when it is aborted. The promise then resolves with what was done. */
+  /** Stops the replay. The promise then resolves with what was done. */
   readonly signal?: AbortSignal
 }
 
-/** The number of dead letters of a replay. */
+/** Progress or result of a replay. */
 export interface ReplayReport {
-  /** The number of dead letters that match the options. */
+  /** Dead letters that match the options. */
   readonly total: number
   readonly replayed: number
-  /** The number of those that were gone by then, or could not be parsed again. */
+  /** Those already gone, or still unparsable. */
   readonly kept: number
 }
 
-/** The number of events in an inbox, by state. */
+/** Events in an inbox, by state. */
 export interface InboxStats {
-  /** Events that were accepted and have not started. */
   readonly waiting: number
-  /** Events whose handlers are running. */
   readonly running: number
-  /** Events that failed and wait for the next attempt. */
   readonly retrying: number
-  /** Dead letters, unreadable deliveries included. */
+  /** Includes unreadable deliveries. */
   readonly deadLetters: number
-  /** Expectations that are open. Absent if there are none. */
+  /** Open expectations. Absent if there are none. */
   readonly expected?: number | undefined
-  /**
-   * The time since which the oldest event that waits to start has waited: since the receipt of its delivery, or since its
-   * replay or the time of its retry, if the inbox knows it. Absent if no event waits, or if it is not known.
-   */
+  /** Since when the oldest waiting event has waited: received, replayed or due. Absent if none waits, or unknown. */
   readonly oldestWaitingAt?: Date | undefined
 }
 
-/**
- * The state of an event in an inbox: accepted and not started, with its handlers running, waiting for its next attempt, a
- * dead letter, or handled.
- */
+/** `waiting`: accepted, not started. `retrying`: waiting for its next attempt. `dead`: a dead letter. */
 export type EventState = 'waiting' | 'running' | 'retrying' | 'dead' | 'handled'
 
-/** What became of events, in the order of the keys that were asked for. An `open` one waits, runs or is retried. */
+/** Outcomes in the order of the keys. `open`: waiting, running or retrying. */
 export type EventOutcomes = readonly ('open' | 'dead' | 'handled' | undefined)[]
 
-/** An event as its inbox knows it. */
+/** An event, as its inbox knows it. */
 export interface EventRecord {
   readonly key: string
   readonly type: string
   readonly mediaId: string
   readonly state: EventState
-  /** Absent once the event was handled: its payload is not kept. */
+  /** Absent once handled: the payload is not kept. */
   readonly event?: MediaEvent | undefined
-  /** Of an overdue event, the types of which one was awaited. Absent for the event of a delivery. */
+  /** The types an overdue event waited for: any would have done. Absent otherwise. */
   readonly awaited?: readonly string[] | undefined
-  /** The time at which its delivery was received. */
   readonly receivedAt: Date
-  /** The number of attempts that have started. */
+  /** Attempts started. */
   readonly attempts: number
-  /** Names of the handlers that succeeded. */
+  /** Handlers that succeeded. */
   readonly completed: readonly string[]
   /**
-   * Names of the handlers that still have to run. While it is `retrying` without a failure, this process lacks them, or they
-   * are paused. Absent if the inbox does not store them, and once the event has ended.
+   * Handlers still to run. A `retrying` event without a failure waits for handlers that are paused, or that this
+   * process lacks. Absent if not stored, and once the event has ended.
    */
   readonly owed?: readonly string[] | undefined
-  /** The newest 20 attempts that failed, oldest first. */
+  /** The newest 20 failed attempts, oldest first. */
   readonly failedAttempts: readonly FailedAttempt[]
-  /** The time of the next attempt. Only while it is `retrying`. */
+  /** Due time of the next attempt. Only while `retrying`. */
   readonly dueAt?: Date | undefined
-  /**
-   * The time since which its attempt has been running, by the clock of its process. Only while it is `running`, and absent
-   * if the inbox does not know.
-   */
+  /** When the attempt started, by the clock of its process. Only while `running`, if the inbox knows. */
   readonly startedAt?: Date | undefined
-  /** The handler that runs. Only while it is `running` in this process. */
+  /** The running handler. Only while `running` in this process. */
   readonly handler?: string | undefined
-  /** The host and the pid that run its handlers, such as `web-1:4711`. Only while it is `running`, if the inbox knows. */
+  /** Host and pid of the process running it, such as `web-1:4711`. Only while `running`, if the inbox knows. */
   readonly process?: string | undefined
-  /** The time at which it was handled, or became a dead letter. */
   readonly endedAt?: Date | undefined
-  /** The trace of its delivery, if there was one and the inbox still has it. */
+  /** Trace context of its delivery, if the inbox still has it. */
   readonly trace?: TraceCarrier | undefined
 }
 
 /** The options of {@link InboxEvents.list}. */
 export interface EventQuery {
-  /** Lists only events in this state. */
   readonly state?: EventState
-  /** Lists only events of this type. */
   readonly type?: string
-  /** Lists only events of this media item. */
   readonly mediaId?: string
-  /**
-   * By the time of acceptance.
-   * @defaultValue 'newest'
-   */
+  /** @defaultValue 'newest', by time of acceptance */
   readonly order?: 'newest' | 'oldest'
-  /**
-   * Maximum number of events of a page.
-   * @defaultValue 100
-   */
+  /** @defaultValue 100 */
   readonly limit?: number
-  /** The `cursor` of the page before, for the next one. The other options have to be the same. */
+  /** The previous page's `cursor`. Repeat the other options. */
   readonly cursor?: string
 }
 
 /** A page of events. */
 export interface EventPage {
   readonly events: readonly EventRecord[]
-  /**
-   * Present if there may be more events. In that case the page can be shorter than `limit`, or even empty: an inbox
-   * reads a bounded number of events for a page, and few of them may match.
-   */
+  /** Present if there may be more. Even a short or empty page can have one: a page scans a bounded number of events. */
   readonly cursor?: string | undefined
 }
 
-/** The events of an inbox, also while it handles them. Unreadable deliveries are only among the dead letters. */
+/** The events of an inbox, even while it handles them. Unreadable deliveries are only among the dead letters. */
 export interface InboxEvents {
-  /** The states that it knows events in. Without `handled`, an event is gone once it is handled. */
+  /** The states in which the inbox knows events. Without `handled`, a handled event is gone. */
   readonly states: readonly EventState[]
   /**
    * Lists events.
    * @throws WebhookError `invalid_option` for an invalid state, limit or cursor
    */
   list(query?: EventQuery): MaybePromise<EventPage>
-  /** Returns the event with that key, or `undefined`. */
   get(key: string): MaybePromise<EventRecord | undefined>
-  /** Returns what became of each of up to 1,000 events. `undefined` for one that it does not know. */
+  /** Outcomes of up to 1,000 events. `undefined` for an unknown event. */
   outcomes(keys: readonly string[]): MaybePromise<EventOutcomes>
-  /** Starts the next attempt of an event immediately. Returns `false` if no event with that key waits for one. */
+  /** Starts an event's next attempt now. Returns `false` if the event isn't `retrying`. */
   retryNow(key: string): MaybePromise<boolean>
   /**
-   * Stops the handler that runs for an event: its signal aborts with a `stopped` error, and its run fails, as if its time
-   * was up. The event is retried by its schedule, or becomes a dead letter. A handler that ignores its signal goes on in
-   * the background. Returns `false` if no handler runs for an event with that key, in a process that the inbox can reach.
-   * Absent if it can reach none.
+   * Stops an event's running handler: its signal aborts with a `stopped` error and the run fails, like a timeout; a
+   * retry or a dead letter follows. A handler that ignores its signal keeps running in the background. Returns `false`
+   * if no process in reach runs a handler for the event. Absent if none can be reached.
    */
   stop?(key: string): MaybePromise<boolean>
 }
 
-/** The activity of a receiver, or of all the receivers of an inbox, in one minute. */
+/** One minute of activity of a receiver, or of all receivers of an inbox. */
 export interface ActivityMinute {
-  /** The start of the minute. */
   readonly startedAt: Date
-  /** Deliveries whose event was accepted. */
   readonly accepted: number
   readonly duplicates: number
-  /** Deliveries that were acknowledged and not kept, since no handler is registered for their type. */
+  /** Deliveries acknowledged but not kept: no handler for their type. */
   readonly ignored: number
-  /** Deliveries that were answered with anything but 200. */
+  /** Deliveries answered with anything but 200. */
   readonly rejected: number
-  /** Events whose handlers have all succeeded. */
   readonly handled: number
   /** Attempts in which a handler failed. */
   readonly failed: number
-  /** The rejected deliveries by reason, such as `unauthorized`. Absent if the inbox does not tell them apart. */
+  /** Rejected deliveries by reason, such as `unauthorized`. Absent if not recorded. */
   readonly rejectedBy?: Readonly<Record<string, number>> | undefined
-  /**
-   * The runs that failed, by handler: of each process the first 20 in a minute, and the rest as `others`. Absent if the
-   * inbox does not tell them apart.
-   */
+  /** Failed runs by handler: per process and minute the first 20, the rest as `others`. Absent if not recorded. */
   readonly failedBy?: Readonly<Record<string, number>> | undefined
-  /** Times from the call of the receiver to the acknowledgement of a delivery, accepted or duplicate. */
+  /** Time to acknowledge a delivery, accepted or duplicate. */
   readonly acknowledgement: Durations
-  /** Times from the receipt of an event's delivery until it was handled. */
+  /** Time from receipt to handled. */
   readonly handling: Durations
 }
 
-/**
- * The number of durations up to each of `durationBounds`, in ms, and above the one before. The last number counts those
- * above all bounds.
- */
+/** A histogram: counts per bucket of `durationBounds` (ms). The last bucket has everything above. */
 export type Durations = readonly number[]
 
-/** An expectation that is open: no event has ended it, and its deadline has not passed. */
+/** An open expectation: not ended, not overdue. */
 export interface OpenExpectation {
-  /** The name of its rule. */
   readonly rule: string
   readonly mediaId: string
-  /** The time of the event that began it. */
+  /** Time of the event that began it. */
   readonly beganAt: Date
   readonly dueAt: Date
 }
 
-/** A pause of the whole inbox, or of one handler. */
+/** A pause of the whole inbox or one handler. */
 export interface Pause {
-  /** The name of the handler. Absent if the whole inbox is paused. */
+  /** The paused handler. Absent: the whole inbox. */
   readonly handler?: string | undefined
   readonly since: Date
-  /** The person or program that asked for it, if it gave a name. */
   readonly by?: string | undefined
 }
 
 /** The options of {@link Pauses.resume}. */
 export interface ResumeOptions {
   /**
-   * The name of a handler. A name that no process has is taken also: a process that starts later may have it.
+   * A handler's name. No process needs to have it yet.
    * @defaultValue the whole inbox
    */
   readonly handler?: string | undefined
@@ -347,106 +282,94 @@ export interface ResumeOptions {
 
 /** The options of {@link Pauses.pause}. */
 export interface PauseOptions extends ResumeOptions {
-  /** The person or program that asks for it, for others to see. */
+  /** Who asks for it, shown to others. */
   readonly by?: string | undefined
 }
 
 /**
- * The pauses of an inbox. They are stored with its events: all processes obey them within about two seconds, and a restart
- * does not end them. While the whole inbox is paused, deliveries are accepted, running attempts finish, and no attempt
- * begins. While a handler is paused, attempts leave it out: the other handlers of the event run, and the event is tried
- * again, without counting an attempt, after a time that grows with its age, from 1 s to 60 s.
+ * The pauses of an inbox, stored with its events. They survive restarts, and every process obeys them within about two
+ * seconds. A paused inbox accepts deliveries and finishes running attempts, but starts none. A paused handler is
+ * skipped: the event's other handlers run, and it is retried without counting an attempt, after 1 s to 60 s depending
+ * on its age.
  */
 export interface Pauses {
-  /** Lists what is paused, the oldest pause first. */
+  /** Lists the pauses, oldest first. */
   list(): MaybePromise<readonly Pause[]>
   /**
-   * Pauses the inbox or a handler. Returns `false` if it is paused already, and changes nothing.
+   * Pauses the inbox or a handler. Returns `false` if it already is: the old pause stays.
    * @throws WebhookError `invalid_option`
    */
   pause(options?: PauseOptions): MaybePromise<boolean>
   /**
-   * Ends the pause of the inbox or of a handler. Returns `false` if it is not paused.
+   * Resumes the inbox or a handler. Returns `false` if it is not paused.
    * @throws WebhookError `invalid_option`
    */
   resume(options?: ResumeOptions): MaybePromise<boolean>
-  /** Returns the names of the handlers of this process. Absent if the inbox does not know them. */
+  /** Names this process's handlers. Absent if unknown. */
   handlers?(): readonly string[]
 }
 
-/** What an operator did. */
+/** Something an operator did. */
 export interface Operation {
   readonly at: Date
-  /** The person or program, if it gave a name. */
   readonly by?: string | undefined
   readonly act: 'replay' | 'discard' | 'retry' | 'stop' | 'pause' | 'resume'
-  /** The number of events. */
   readonly count?: number | undefined
-  /** The handler that was paused or resumed. Absent for the whole inbox. */
+  /** The handler paused or resumed. Absent: the whole inbox. */
   readonly handler?: string | undefined
-  /** The cause whose dead letters it was about, as the dashboard names it. */
+  /** The cause of the dead letters, as the dashboard names it. */
   readonly cause?: string | undefined
   readonly reason?: string | undefined
-  /** The job of the dashboard that carried it out. Its process knows what became of the events. */
+  /** The dashboard's job that carried it out. */
   readonly job?: string | undefined
 }
 
-/** An operation to store, with the keys of its events. They are counted if `count` is absent. */
+/** An operation to store, with the keys of its events. Without `count`, the keys are counted. */
 export interface NewOperation extends Omit<Operation, 'at'> {
-  /** When it began: now, if it is absent. */
+  /** @defaultValue now */
   readonly at?: Date
   readonly keys?: readonly string[] | undefined
 }
 
 /** The options of {@link Operations.list}. */
 export interface OperationQuery {
-  /** Lists only what was done to the event with this key. Of an operation on more than 500 events, the first 500 count. */
+  /** Only operations on the event with this key. An operation on more than 500 events stores the first 500 keys. */
   readonly key?: string | undefined
-  /**
-   * Maximum number of operations.
-   * @defaultValue 100
-   */
+  /** @defaultValue 100 */
   readonly limit?: number | undefined
 }
 
-/** What operators did to an inbox: its newest 500 operations. */
+/** An inbox's audit log: the newest 500 operations. */
 export interface Operations {
-  /** Stores what an operator did. */
   add(operation: NewOperation): MaybePromise<void>
-  /** Lists the newest first. */
+  /** Newest first. */
   list(query?: OperationQuery): MaybePromise<readonly Operation[]>
 }
 
-/** The part of an inbox that operators use: what it has, and the outcome of its events. */
+/** The operator's side of an inbox. */
 export interface ReadableInbox {
-  /** Counts the events by state. */
   stats(): MaybePromise<InboxStats>
-  /** Lists, replays and discards dead letters. */
   readonly deadLetters: DeadLetters
-  /** Lists events, and retries them. Absent if the inbox cannot be asked. */
+  /** Absent if the inbox can't list its events. */
   readonly events?: InboxEvents | undefined
   /**
-   * Returns the newest 1,000 events of a media item, in order of acceptance. If `events.states` has `handled`, they
-   * are the whole story of the time for which event keys are remembered.
+   * Returns a media item's newest 1,000 events, in order of acceptance. With `handled` among `events.states`, nothing
+   * is missing for as long as event keys are remembered.
    */
   history?(mediaId: string): MaybePromise<readonly EventRecord[]>
-  /** Lists the `limit` (100 by default) open expectations that are due first. Absent if the inbox keeps none. */
+  /** Lists the `limit` (100 by default) open expectations due first. Absent if the inbox keeps none. */
   expected?(limit?: number): MaybePromise<readonly OpenExpectation[]>
-  /**
-   * Returns the minutes since then in which something was done, oldest first, of all processes. The last 24 h are kept.
-   * Absent if the inbox does not record it.
-   */
+  /** Returns the minutes since then with any activity, oldest first. Kept for 24 h. Absent if not recorded. */
   activity?(since: Date): MaybePromise<readonly ActivityMinute[]>
-  /** Pauses and resumes the handling of events. Absent if the inbox cannot store a pause. */
+  /** Absent if the inbox can't store a pause. */
   readonly pauses?: Pauses | undefined
-  /** What operators did. Absent if the inbox cannot store it. */
+  /** Absent if the inbox can't store operations. */
   readonly operations?: Operations | undefined
 }
 
 /**
- * An inbox that was opened to inspect it, while receivers may handle its events: to count and list them, to replay and discard
- * dead letters, to retry events, and to pause. It handles nothing. Receivers obey pauses within two seconds, and write their
- * activity every 5 s.
+ * An inbox opened to count, list, replay, discard, retry and pause, while receivers may be handling its events. It
+ * handles nothing itself. Receivers obey pauses within two seconds and write their activity every 5 s.
  */
 export interface InspectedInbox extends ReadableInbox {
   readonly deadLetters: InspectedDeadLetters
@@ -456,6 +379,6 @@ export interface InspectedInbox extends ReadableInbox {
   activity(since: Date): Promise<readonly ActivityMinute[]>
   readonly pauses: Pauses
   readonly operations: Operations
-  /** Closes what was opened for it. A pool that was given stays open. */
+  /** Closes what was opened for it. A pool that you passed in stays open. */
   close(): MaybePromise<void>
 }

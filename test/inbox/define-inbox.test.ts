@@ -9,7 +9,7 @@ test.each([undefined, null, 'text', {}, { name: 'mapInbox' }])(
   'defineInbox throws invalid_option for %j, which is not a definition',
   (definition) => {
     expect(() => defineInbox(untyped(definition))).toThrow(
-      expect.objectContaining({ code: 'invalid_option', message: 'defineInbox: give it { name, open }' }),
+      expect.objectContaining({ code: 'invalid_option', message: 'defineInbox: pass { name, open }' }),
     )
   },
 )
@@ -17,7 +17,7 @@ test.each([undefined, null, 'text', {}, { name: 'mapInbox' }])(
 test.each([
   [sqliteInbox, 'sqliteInbox: pass either path or database'],
   [postgresInbox, 'postgresInbox: give either a pool or a connection'],
-  [bullmqInbox, 'bullmqInbox: connection has to be'],
+  [bullmqInbox, 'bullmqInbox: connection must be'],
 ] as [() => unknown, string][])('without options, %o says which one it needs', (inbox, message) => {
   expect(() => inbox()).toThrow(
     expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining(message) }),
