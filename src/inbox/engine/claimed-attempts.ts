@@ -5,7 +5,7 @@ import type { Logger } from '../../internal/logger.ts'
 import { sleep, type Timer, unref } from '../../internal/timers.ts'
 import type { AcceptedEvent, Attempt, UnfinishedEvent } from '../inbox.ts'
 
-/** An attempt at an event by the request that brought it. The claim of its key keeps others away. */
+/** An attempt made within the request or message that brought the event. The claim of its key keeps others out. */
 export class ClaimedAttempt extends LazyAbort implements Attempt {
   readonly accepted: AcceptedEvent
   readonly number: number
@@ -16,7 +16,7 @@ export class ClaimedAttempt extends LazyAbort implements Attempt {
   /** `performance.now()`, ms. */
   #beatAt = 0
   #timer: Timer | undefined
-  /** True once another attempt may have replaced it. */
+  /** Set once another attempt may have replaced this one. */
   isDropped = false
 
   constructor(accepted: AcceptedEvent, number: number, claims: Claims, leaseMs: number) {
@@ -34,15 +34,12 @@ export class ClaimedAttempt extends LazyAbort implements Attempt {
     unref(this.#timer)
   }
 
-  /**
-   * True once its heartbeats stay away. On Workers, a request that is cut off goes without a word: its promises never
-   * settle, and its timers never fire.
-   */
+  /** True after a missed heartbeat. Workers cut requests off silently: no promise settles, no timer fires. */
   get isLate(): boolean {
     return performance.now() - this.#beatAt >= this.#leaseMs
   }
 
-  /** A process that was suspended may ask before the timer that aborts its attempts. */
+  /** Checks the clock: after a suspension, callers may run before the timer that aborts attempts. */
   override get aborted(): boolean {
     return super.aborted || this.isDropped || this.#claims.isOver?.(this.accepted.event.key) === true
   }
@@ -52,12 +49,12 @@ export class ClaimedAttempt extends LazyAbort implements Attempt {
   }
 }
 
-/** The attempts that are being made, one at a time of each event. */
+/** The attempts under way, at most one per event. */
 export class ClaimedAttempts {
   readonly claims: Claims
   readonly #leaseMs: number
   readonly #byKey = new Map<string, ClaimedAttempt>()
-  /** Called whenever the last one has ended. */
+  /** Called when none are left. */
   onIdle: (() => void) | undefined
 
   constructor(store: Pick<IdempotencyStore, 'claims'>, leaseMs: number, logger: Logger) {
@@ -67,17 +64,16 @@ export class ClaimedAttempts {
     this.#leaseMs = leaseMs
   }
 
-  /** The events of those that go on. */
   get running(): readonly UnfinishedEvent[] {
     return [...this.#byKey.values()]
       .filter(({ isLate }) => !isLate)
       .map(({ accepted }) => ({ ...accepted, state: 'running' }))
   }
 
-  /** Begins an attempt, before its claim. Resolves to `undefined` while another one at the same event goes on. */
+  /** Begins an attempt; call it before the claim. Resolves to `undefined` while the event has another attempt. */
   async begin(accepted: AcceptedEvent, number: number): Promise<ClaimedAttempt | undefined> {
     for (const [key, attempt] of this.#byKey) {
-      // In a process that was suspended, the late timers fire first.
+      // After a suspension, let late timers fire first.
       if (attempt.isLate) await sleep(1)
       if (!attempt.isLate || this.#byKey.get(key) !== attempt) continue
       attempt.isDropped = true
@@ -98,7 +94,6 @@ export class ClaimedAttempts {
     if (this.#byKey.size === 0) this.onIdle?.()
   }
 
-  /** Aborts what goes on. The claims run out. */
   stop(): void {
     for (const attempt of this.#byKey.values()) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
     this.claims.stop()

@@ -12,8 +12,8 @@ export interface EngineOptions<EachJob extends Job> {
   readonly concurrency: number
   readonly order?: EventOrder | undefined
   /**
-   * Strict order: gives back the jobs behind a retry that any process can make. They are out of the lane. Absent if this process
-   * makes it: they stay in their blocked lane.
+   * Strict order: called with the jobs behind a retry, removed from their lane, when any process may make the retry.
+   * Absent if this process does: the jobs then stay in their blocked lane.
    */
   readonly giveBack?: (job: EachJob, behind: readonly EachJob[]) => void
   /** False if the event must go back to the storage instead of waiting here for a handler's limit. */
@@ -21,9 +21,8 @@ export interface EngineOptions<EachJob extends Job> {
 }
 
 /**
- * Runs accepted events. A job waits in its lane until a slot is free, and is running while an attempt is made. The
- * result of the attempt settles the job: it is completed, becomes a dead letter, or is retried. This process retries it
- * after a pause, or any process that claims it.
+ * Runs accepted events. A job waits in its lane for a slot, and runs while an attempt is made. The attempt's result
+ * settles it: complete, dead-letter, or retry, either here after a delay or in any process that claims it.
  */
 export class Engine<EachJob extends Job> implements Parking<EachJob> {
   readonly #handle: Handle
@@ -49,7 +48,6 @@ export class Engine<EachJob extends Job> implements Parking<EachJob> {
     return this.lanes.running
   }
 
-  /** Number of jobs that wait for the limit of a handler. */
   get parked(): number {
     return this.lanes.parked.size
   }
@@ -78,12 +76,11 @@ export class Engine<EachJob extends Job> implements Parking<EachJob> {
     this.lanes.add(job)
   }
 
-  /** Blocks the lane of a media item until the event with that key, a retry in the storage, is added. */
+  /** Blocks a media item's lane until the event with that key, whose retry is in the storage, is added. */
   hold(mediaId: string, key: string): void {
     this.lanes.hold(mediaId, key)
   }
 
-  /** Adds a job whose next attempt is due in `delayMs`. */
   addLater(job: EachJob, delayMs: number): void {
     job.state = 'retrying'
     if (this.#releaseRetries !== undefined) return this.#releaseRetries()
@@ -91,7 +88,7 @@ export class Engine<EachJob extends Job> implements Parking<EachJob> {
     job.retryTimer = setTimeout(() => this.add(job), Math.min(delayMs, maxWaitMs))
   }
 
-  /** Starts the next attempt of a job immediately. Returns `false` if the job does not wait for one. */
+  /** Starts a job's next attempt now. Returns `false` if the job is not waiting for one. */
   retryNow(job: EachJob | undefined): boolean {
     if (job?.state !== 'retrying') return false
     clearTimeout(job.retryTimer)
@@ -102,7 +99,8 @@ export class Engine<EachJob extends Job> implements Parking<EachJob> {
 
   /**
    * Starts no more attempts.
-   * @param releaseRetries releases the jobs that wait for a retry. Called now, and for each job that would wait later
+   * @param releaseRetries releases the jobs waiting for a retry. Called now, and for each job that would start waiting
+   * later
    */
   stop(releaseRetries = () => {}): void {
     this.#releaseRetries = releaseRetries
@@ -125,18 +123,17 @@ export class Engine<EachJob extends Job> implements Parking<EachJob> {
     })
   }
 
-  /** Makes the attempt. */
   protected run(attempt: JobAttempt<EachJob>): void {
     const { job } = attempt
-    // An abandoned job has another attempt, and another place in its lane.
+    // An abandoned job: it has a newer attempt, with its own place in the lane.
     if (job.attempt !== attempt) return
-    // The inbox may have ended the job in the meantime.
+    // The inbox may have ended it meanwhile.
     if (job.hasEnded) return this.lanes.ended(job)
     if (this.#settling.progress !== undefined) this.#recordProgress(attempt)
     attempt.parking = this
     void this.#handle(job.accepted, attempt).then((result) => {
       if (job.attempt !== attempt) return
-      // The job's lease has ended. The job keeps its place in the lane, and continues unless another process has it.
+      // The lease expired. Keep the job's place in its lane and go on, unless another process has it.
       if (attempt.aborted && !job.hasEnded && !job.once && result.status === 'retry') {
         job.completed = result.completed
         return this.#start(job)
@@ -154,10 +151,9 @@ export class Engine<EachJob extends Job> implements Parking<EachJob> {
     }
   }
 
-  /** Settles the job of an attempt that has ended. */
   protected settle(attempt: JobAttempt<EachJob>, result: AttemptResult): void {
     const { job } = attempt
-    // The job's lease was lost, or the inbox released the job.
+    // Its lease was lost, or the inbox released it.
     if (job.hasEnded) return
     if (this.#isStrict && result.status === 'retry') this.#holdBack(job)
     if (result.status === 'retry' && !job.once && this.#settling.retries === 'here') return this.#retry(attempt, result)

@@ -6,13 +6,10 @@ import type { UnfinishedEvent } from '../inbox.ts'
 import type { InboxStats } from '../reading.ts'
 import type { Job, JobEnd } from './job.ts'
 
-/**
- * The memory that the events of an inbox may take, in bytes, for each that may wait: 64 MiB for 10,000. The service's take
- * about 1 kB. Those that run count too, so there is room for 1,000 more.
- */
+/** Memory budget for events (bytes): 64 MiB for 10,000 waiting ones, and room for 1,000 running ones. */
 const memoryFor = (maxWaiting: number): number => (maxWaiting + 1_000) * 6_100
 
-/** Every event that has not ended, by key. A duplicate of one of them never reaches the store. */
+/** Every unfinished event, by key. Its duplicates never reach the store. */
 export class Jobs<EachJob extends Job = Job> {
   readonly #byKey = new ChurnMap<string, EachJob>()
   #bytes = 0
@@ -26,12 +23,11 @@ export class Jobs<EachJob extends Job = Job> {
     return this.#byKey.get(key)
   }
 
-  /** Memory of their events (bytes). */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Returns `true` if there is no room for another event, by the number of those that wait or by the memory of all. */
+  /** Returns `true` if either the count of waiting events or the memory of all has reached its limit. */
   isFull(waiting: number, maxWaiting: number): boolean {
     return waiting >= maxWaiting || this.#bytes >= memoryFor(maxWaiting)
   }
@@ -45,7 +41,6 @@ export class Jobs<EachJob extends Job = Job> {
     for (const [, job] of this.#byKey) yield job
   }
 
-  /** Ends a job, and passes its outcome to all callers that wait for it. */
   end(job: EachJob, end: JobEnd): void {
     if (this.#byKey.get(job.key) === job) {
       this.#byKey.delete(job.key)
@@ -55,7 +50,7 @@ export class Jobs<EachJob extends Job = Job> {
     if (this.#byKey.size === 0) this.#onIdle?.()
   }
 
-  /** Resolves when there are no more jobs, or after `timeoutMs`. */
+  /** Resolves when no jobs are left, or after `timeoutMs`. */
   idle(timeoutMs: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#byKey.size === 0) return resolve()
@@ -91,7 +86,7 @@ export class Jobs<EachJob extends Job = Job> {
   }
 }
 
-/** Releases the remaining jobs when an inbox closes, and logs them. Their attempts have ended without a record. */
+/** Releases what is left when an inbox closes: attempts that ended without a record. Logs them. */
 export function releaseUnrecorded(jobs: Pick<Jobs, 'release'>, logger: Logger): readonly UnfinishedEvent[] {
   const unrecorded = jobs.release()
   const keys = unrecorded.map(({ event }) => event.key)
@@ -100,7 +95,7 @@ export function releaseUnrecorded(jobs: Pick<Jobs, 'release'>, logger: Logger): 
   return unrecorded
 }
 
-/** Logs each event that an inbox released when it closed. Another process can claim it. */
+/** Logs each event that a closing inbox released. Another process can claim it. */
 export function logReleased(unfinished: readonly UnfinishedEvent[], logger: Logger): void {
   for (const { event, state } of unfinished) {
     const { key, type, mediaId } = event

@@ -1,31 +1,28 @@
 import { ChurnMap } from '../../internal/churn-map.ts'
 import { later } from '../../internal/timers.ts'
 
-/** Work that belongs to a lane. */
 export interface LaneJob {
   readonly key: string
   readonly lane: string
-  /** The job behind it in its lane; set by the lanes. */
+  /** The job behind it, set by the lanes. */
   next: LaneJob | undefined
 }
 
-/** The number of jobs that may start before the event loop gets a turn. Synchronous handlers must not block it. */
+/** Starts per event-loop turn, so synchronous handlers don't block the loop. */
 const maxStartsPerTurn = 256
 
 /**
- * Starts jobs after the turn of the event loop in which they were added, so that acknowledgements are written first.
- * The jobs of one lane run one after another, in order. Jobs of different lanes run side by side, up to `concurrency`.
+ * Runs each lane's jobs one by one, in order, and lanes side by side up to `concurrency`. Starts jobs after the
+ * event-loop turn that added them, so acknowledgements are written first.
  */
 export class Lanes<Job extends LaneJob> {
   #concurrency: number
   readonly #start: (job: Job) => void
-  /** The last job of each lane that has any. */
+  /** The last job of each busy lane. */
   readonly #last = new ChurnMap<string, Job>()
-  /** Blocked lanes: the key of the job that each waits for, and the first job behind it. Lazy. */
+  /** Blocked lanes: the key each waits for, and the first job behind it. Lazy. */
   #held: Map<string, { readonly key: string; first: Job | undefined }> | undefined
-  /**
-   * At most one job of each lane, in the order in which they became ready. The first `#started` of them have started.
-   */
+  /** At most one job per lane, in the order they became ready. The first `#started` have started. */
   #ready: Job[] = []
   #started = 0
   #running = 0
@@ -33,7 +30,7 @@ export class Lanes<Job extends LaneJob> {
   #startsLeft = 0
   #scheduled = false
 
-  /** @param start starts a job. Call {@link ended} once the job has ended */
+  /** @param start starts a job. Call {@link ended} when it is done */
   constructor(concurrency: number, start: (job: Job) => void) {
     this.#concurrency = concurrency
     this.#start = start
@@ -43,12 +40,12 @@ export class Lanes<Job extends LaneJob> {
     return this.#running
   }
 
-  /** The started jobs without a slot. */
+  /** Started jobs without a slot. */
   get parked(): ReadonlySet<Job> {
     return this.#parked
   }
 
-  /** Changes the number of jobs that run at a time. With 0, none starts. Call {@link schedule} after you have raised it. */
+  /** Changes the concurrency; 0 starts nothing. After raising it, call {@link schedule}. */
   limit(concurrency: number): void {
     this.#concurrency = concurrency
   }
@@ -63,7 +60,6 @@ export class Lanes<Job extends LaneJob> {
     else this.#makeReady(job)
   }
 
-  /** Unblocks a lane with the job that it waited for. */
   #unblock(job: Job, first: Job | undefined): void {
     this.#held?.delete(job.lane)
     job.next = first
@@ -82,7 +78,6 @@ export class Lanes<Job extends LaneJob> {
     if (!this.#held.has(lane)) this.#held.set(lane, { key, first: undefined })
   }
 
-  /** Removes the jobs behind a running one, and returns them. */
   removeBehind(job: Job): readonly Job[] {
     const behind: Job[] = []
     for (let { next } = job; next !== undefined; next = next.next) behind.push(next as Job)
@@ -91,7 +86,6 @@ export class Lanes<Job extends LaneJob> {
     return behind
   }
 
-  /** Forgets every job that has not started. */
   clear(): void {
     this.#ready = []
     this.#started = 0
@@ -99,7 +93,7 @@ export class Lanes<Job extends LaneJob> {
     this.#held = undefined
   }
 
-  /** Starts all ready jobs that have a slot, after this turn of the event loop. */
+  /** Starts the ready jobs, up to the free slots, after this event-loop turn. */
   schedule(): void {
     if (this.#scheduled || this.#running >= this.#concurrency) return
     later(() => {
@@ -120,31 +114,31 @@ export class Lanes<Job extends LaneJob> {
       this.#start(job)
     }
     if (this.#started < this.#ready.length) this.schedule()
-    // Started jobs are removed many at a time. To remove them one by one would move all the others each time.
+    // Started jobs are dropped in bulk: a shift per job would be quadratic.
     if (this.#started < this.#ready.length && this.#started < 1_024) return
     this.#ready = this.#ready.slice(this.#started)
     this.#started = 0
   }
 
-  /** Gives the slot of a running job to the next one. Its lane waits on. */
+  /** Frees the slot of a running job. Its lane stays blocked. */
   park(job: Job): void {
     this.#parked.add(job)
     this.#running--
     if (this.#started < this.#ready.length) this.schedule()
   }
 
-  /** Starts a parked job again, after the next one: its turn has come already, but the slots are for the others too. */
+  /** Queues a parked job for a slot, right behind the next job: its turn had come, but others must not starve. */
   unpark(job: Job): void {
     if (!this.#parked.delete(job)) return
     this.#ready.splice(this.#started + 1, 0, job)
     this.schedule()
   }
 
-  /** Ends the turn of a job, and starts the next one of its lane. */
+  /** Ends a job's turn and readies the next job of its lane. */
   ended(job: Job): void {
     this.#running--
     const next = job.next as Job | undefined
-    // A retried job goes to the end of its lane.
+    // A retried job joins the end of its lane.
     job.next = undefined
     const held = this.#held?.get(job.lane)
     if (held !== undefined) held.first = next

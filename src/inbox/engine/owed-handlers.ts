@@ -2,53 +2,46 @@ import type { AcceptedEvent, AttemptResult, HandlerName, InboxHost } from '../in
 import type { HandlerFailure } from '../reading.ts'
 import type { DeadResult } from './settling.ts'
 
-/** An event in this process, and its owed handlers. */
 export interface OwingEvent {
   readonly accepted: AcceptedEvent
-  /** The names of the handlers. `undefined`: it had no handler when its unreadable delivery was parsed. */
+  /** `undefined` if its unreadable delivery was parsed when no handler matched. */
   readonly owed: readonly string[] | undefined
 }
 
-/** An attempt at such an event. */
 export interface OwingAttempt {
   readonly completed: readonly string[]
   readonly failures?: readonly HandlerFailure[] | undefined
   /** `true` if the event still owes handlers that this process lacks. */
   isPartial: boolean
-  /** `true` if another process may have some of those. Otherwise they are awaited after a crash. */
+  /** `true` if another process may have some of those; `false` if they are awaited after a crash. */
   isElsewhere: boolean
-  /** The owed handlers that were removed. */
+  /** Owed handlers that were removed for good. */
   missing: readonly string[]
 }
 
 /** The handlers of an inbox, as its processes publish them. */
 export interface PublishedHandlers {
-  /** The handlers of each process with a valid lease. */
   readonly live: readonly (readonly HandlerName[])[]
   /**
-   * The names of removed handlers: the last process that had one closed in order, or published its handlers without it. A
-   * process that publishes one removes its name from this list. A crash adds none.
+   * Handlers whose last process closed cleanly or published without them. A crash removes none; publishing undoes it.
    */
   readonly removed: readonly string[]
 }
 
-/**
- * Writes handlers as a process publishes them. The text has `{"name":` and the name as JSON for each, so that storage can
- * find a name in it.
- */
+/** Serializes handlers to publish: each starts with `{"name":` and its JSON name, for the storage to search. */
 export const handlersJson = (handlers: readonly HandlerName[]): string =>
   JSON.stringify(handlers.map(({ name, types }) => ({ name, types })))
 
-/** Maximum time for which an event is released, in ms: if another process has its handlers, and if they are paused. */
+/** Longest release (ms): when another process has the handlers, and when they are paused. */
 const maxRelease = { elsewhere: 5_000, paused: 60_000 }
 
-/** The first time for which an event is released to another process, in ms. Each further one is twice as long. */
+/** First release to another process (ms). Doubles each time. */
 const firstReleaseMs = 20
 
 /**
- * Returns the time for which an event is released, in ms: a tenth of its age, and 1 s for a new one. If another process has
- * its handlers, this one may still get it again, and a few short releases let the other one get it soon.
- * @param releases the number of its earlier releases
+ * Returns how long to release an event (ms): a tenth of its age, at least 1 s. Starts short if another process has its
+ * handlers, since this one may win the claim again.
+ * @param releases earlier releases of the event
  */
 export function releaseForMs({ receivedAt }: AcceptedEvent, isElsewhere: boolean, releases = 0): number {
   const forMs = Math.max(1_000, (Date.now() - receivedAt.getTime()) / 10)
@@ -56,25 +49,24 @@ export function releaseForMs({ receivedAt }: AcceptedEvent, isElsewhere: boolean
   return Math.min(maxRelease.elsewhere, forMs, firstReleaseMs * 2 ** releases)
 }
 
-/** Returns `true` if an attempt left handlers out and none failed: the event is only released until the next one. */
+/** Returns `true` if handlers were skipped and none failed: the event is only released. */
 export const isRelease = ({ failures, counts }: AttemptResult & { status: 'retry' }): boolean =>
   failures.length === 0 && counts === false
 
 /**
- * Decides what to do if this process lacks handlers that an event owes. In a rolling deploy, another process may have
- * them. After a crash no process may have them until it is back: only a removal ends what an event owes. What is owed for
- * longer than keys are remembered becomes a dead letter, so that a replay can still run it.
+ * Decides about owed handlers that this process lacks. In a rolling deploy another process may have them. After a crash
+ * none may, until it restarts; so only a removal cancels an owed handler. An event that outlives its key becomes a dead
+ * letter, whose replay can still run the handler.
  */
 export class OwedHandlers {
   readonly #host: Pick<InboxHost, 'handlersOf' | 'logger'>
   readonly #ttlMs: number
   readonly #read: () => Promise<PublishedHandlers>
   readonly #skipped = new Map<string, number>()
-  /** The handlers that no process has, since a crash, as far as that was logged. */
   readonly #absent = new Set<string>()
   #reading: Promise<PublishedHandlers> | undefined
 
-  /** @param ttlMs the time for which keys are remembered (ms) */
+  /** @param ttlMs how long event keys are remembered (ms) */
   constructor(host: Pick<InboxHost, 'handlersOf' | 'logger'>, ttlMs: number, read: () => Promise<PublishedHandlers>) {
     this.#host = host
     this.#ttlMs = ttlMs
@@ -82,8 +74,8 @@ export class OwedHandlers {
   }
 
   /**
-   * Decides whether an attempt is partial. `undefined`: it is not, since this process has every handler. Resolves with a
-   * dead result instead of an attempt if no process came back with a handler in time.
+   * Sets whether the attempt is partial. Returns `undefined` if this process has every handler. Resolves with a dead
+   * result if no process came back with a handler in time.
    */
   check(attempt: OwingAttempt, { accepted, owed }: OwingEvent): Promise<DeadResult | undefined> | undefined {
     const own = this.#host.handlersOf(accepted.event)
@@ -101,7 +93,7 @@ export class OwedHandlers {
     isDone: boolean,
   ): Promise<DeadResult | undefined> {
     attempt.isPartial = attempt.isElsewhere = true
-    // If the storage cannot be asked, other processes may have the handlers.
+    // If the storage can't tell, assume that other processes have them.
     const published = await this.#published().catch(() => undefined)
     if (published === undefined) return undefined
     const { type } = accepted.event
@@ -133,7 +125,7 @@ export class OwedHandlers {
     return { status: 'dead', completed, failures: [...ended, ...awaited.map((handler) => ({ handler, message }))] }
   }
 
-  /** Reads the published handlers, once for all callers in this turn: an earlier read may lack the latest process. */
+  /** Reads the published handlers. Callers in one turn share a read; a cache could miss a process just started. */
   #published(): Promise<PublishedHandlers> {
     this.#reading ??= Promise.resolve().then(() => {
       this.#reading = undefined
@@ -142,7 +134,7 @@ export class OwedHandlers {
     return this.#reading
   }
 
-  /** Warns once of each handler that events wait for and no process has, until one has it. */
+  /** Warns once per absent handler that events wait for, and again if it comes back and goes. */
   #warnAbsent(awaited: readonly string[], lacking: readonly string[], { event: { key, type } }: AcceptedEvent): void {
     for (const handler of lacking) {
       if (!awaited.includes(handler)) this.#absent.delete(handler)
@@ -150,14 +142,14 @@ export class OwedHandlers {
         this.#absent.add(handler)
         this.#host.logger.warn(
           { handler, key, type },
-          `no process has the handler ${handler} now, and events wait for it. Start a process that has it; if it was ` +
-            'removed after a crash, such an event becomes a dead letter once its key expires',
+          `no process has the handler ${handler} now, and events wait for it. Start one that has it. If it was removed ` +
+            'after a crash, its events become dead letters once their keys expire',
         )
       }
     }
   }
 
-  /** Warns that an event ended without some handlers: for the first event, the tenth, the hundredth and so on. */
+  /** Warns about events that ended without a removed handler: the first, tenth, hundredth and so on. */
   ended({ missing }: OwingAttempt, { accepted }: Pick<OwingEvent, 'accepted'>): void {
     for (const handler of missing) {
       const events = (this.#skipped.get(handler) ?? 0) + 1
@@ -171,7 +163,7 @@ export class OwedHandlers {
   }
 }
 
-/** Returns `true` if a handler does not run again for the event. */
+/** Returns `true` if the handler won't run again for the event. */
 export const hasEnded = (
   { completed, failures }: Pick<OwingAttempt, 'completed' | 'failures'>,
   name: string,

@@ -18,9 +18,8 @@ export interface PausableEngineOptions<EachJob extends Job> extends EngineOption
 }
 
 /**
- * An engine for a storage that can fail, which also stores pauses: it starts nothing while operators pause it, or while the
- * storage does not record the ends of earlier attempts, and gives its jobs up when the lease of the process is over. The
- * memory inbox need not bundle it.
+ * An engine over storage that can fail and that stores pauses. Starts nothing while paused or while too many attempts
+ * are unrecorded, and gives up jobs when the lease expires. A class of its own so the memory inbox needn't bundle it.
  */
 export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
   readonly #concurrency: number
@@ -28,10 +27,10 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
   #isPaused = false
   #pausedHandlers: ReadonlySet<string | undefined> = new Set()
   readonly #isHandlerPaused = (handler: string): boolean => this.#pausedHandlers.has(handler)
-  /** The attempts that wait for the end of a pause, since it came between their turn and their start. */
+  /** Attempts held back by a pause that came between their turn and their start. */
   #held: JobAttempt<EachJob>[] = []
   readonly #jobs: Jobs<EachJob>
-  /** The jobs that were given up, whose handlers have not obeyed their signals yet. */
+  /** Abandoned jobs whose handlers have not obeyed the abort yet. */
   readonly #stragglers = new Set<Job>()
   readonly #freed: (() => void) | undefined
 
@@ -48,22 +47,20 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
     return this.#isPaused
   }
 
-  /** `true` while the inbox or a handler is paused. */
   get hasPauses(): boolean {
     return this.#pausedHandlers.size > 0
   }
 
-  /** Obeys the pauses of the inbox: no attempt starts while all of it is paused, and attempts leave paused handlers out. */
+  /** Applies pauses: starts nothing while the inbox is paused, and makes attempts skip paused handlers. */
   obey(pauses: readonly Pause[]): void {
     this.#pausedHandlers = new Set(pauses.map(({ handler }) => handler))
     this.#isPaused = this.#pausedHandlers.has(undefined)
     this.#startOrHold()
     if (!this.#isPaused) for (const attempt of this.#held.splice(0)) this.run(attempt)
-    // They have nothing to wait for.
+    // Their attempts will skip the paused handler.
     for (const job of this.lanes.parked) if (this.#pausedHandlers.has(job.attempt?.parked?.handler)) this.unpark(job)
   }
 
-  /** Aborts and ends jobs whose lease is over. */
   giveUp(jobs: Iterable<EachJob>, message = 'the lease of the event was lost'): void {
     const error = new WebhookError('lease_lost', message)
     for (const job of jobs) {
@@ -73,7 +70,7 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
     }
   }
 
-  /** The lanes that stragglers hold up. Another process can run their next jobs sooner. */
+  /** Lanes blocked by stragglers. Another process can run their next jobs sooner. */
   heldUpLanes(): readonly string[] {
     return Array.from(this.#stragglers, ({ lane }) => lane)
   }
@@ -85,7 +82,7 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
 
   protected override run(attempt: JobAttempt<EachJob>): void {
     const { job } = attempt
-    // The lease of the process is over, or this attempt would not be aborted before it has begun.
+    // Only a lost lease aborts an attempt that has not begun.
     if (attempt.aborted && !job.hasEnded) this.#jobs.end(job, 'lost')
     attempt.isPaused = this.#isHandlerPaused
     attempt.uncounted = job.failedAttempts.filter(({ number }) => number === attempt.number).length

@@ -2,8 +2,8 @@ import type { Job, JobAttempt } from './job.ts'
 import type { DeadResult, RetryResult, Settling } from './settling.ts'
 
 /**
- * Counts the events whose last attempt is not recorded, because the storage is slow or fails. While there are `max` of
- * them no attempt starts: a crash would repeat the effects of all of them.
+ * Counts events whose last attempt is not recorded, because the storage is slow or failing. At `max`, no attempt
+ * starts: a crash would repeat the effects of all of them.
  */
 export class UnrecordedEnds<EachJob extends Job> implements Settling<EachJob> {
   readonly retries: Settling['retries']
@@ -13,10 +13,10 @@ export class UnrecordedEnds<EachJob extends Job> implements Settling<EachJob> {
   readonly #settling: Settling<EachJob>
   readonly #onFull: () => void
   readonly #max: number
-  /** The newest record of each, since it replaces the earlier ones. */
+  /** Per job, the newest record; it supersedes earlier ones. */
   readonly #records = new Map<EachJob, () => void>()
 
-  /** @param onFull called when {@link isFull} has changed */
+  /** @param onFull called when {@link isFull} changes */
   constructor(settling: Settling<EachJob>, onFull: () => void, max: number) {
     this.#settling = settling
     this.#onFull = onFull
