@@ -34,38 +34,37 @@ import type { DeadEvent, EventRecord, InboxStats, OpenExpectation, UnreadableDel
 /** The options of `memoryInbox`. */
 export interface MemoryInboxOptions {
   /**
-   * Remembers which events were claimed and handled. A store that several machines share keeps their inboxes from
-   * handling one event twice. Closing the inbox does not close the store.
+   * Remembers claimed and handled events. Machines that share one handle no event twice. Closing the inbox leaves it
+   * open.
    * @defaultValue `lruStore()`
    */
   readonly store?: IdempotencyStore
   /**
-   * The time that a claim lasts unless it is renewed, in ms. It is renewed every third of that time.
+   * Lease of a claim (ms), renewed every third of it.
    * @defaultValue 5_000
    */
   readonly leaseMs?: number
   /**
-   * The number of events that are handled at a time.
+   * Events handled at a time.
    * @defaultValue 16
    */
   readonly concurrency?: number
   /**
-   * The number of events that may wait, for a slot or for a retry, in about 64 MiB of memory, which grows with this
-   * number. Beyond either, deliveries are answered 503.
+   * Maximum number of events waiting for a slot or a retry. Scales the memory limit too (64 MiB at the default). Beyond
+   * either, deliveries are answered 503.
    * @defaultValue 10_000
    */
   readonly maxWaiting?: number
   /**
-   * The number of events that are kept as dead letters, in about 32 MiB of memory, which grows with this number. The
-   * newest ones stay. Up to 100 unreadable deliveries are also kept.
+   * Newest dead letters kept, besides 100 unreadable ones. Scales their memory limit too (32 MiB at the default).
    * @defaultValue 1_000
    */
   readonly maxDeadLetters?: number
 }
 
 /**
- * An inbox in this process's memory. Slow handlers, bursts and an orderly shutdown lose no event. A crash loses all
- * acknowledged events that were not handled yet.
+ * An inbox in process memory. Slow handlers, bursts and an orderly shutdown lose nothing; a crash loses every
+ * acknowledged event that was not handled yet.
  * @throws WebhookError `invalid_option`
  */
 export function memoryInbox(options: MemoryInboxOptions = {}): InboxDefinition {
@@ -99,7 +98,7 @@ const rules: Rules<MemoryInboxOptions> = {
 
 type MemorySettings = Required<Omit<MemoryInboxOptions, 'store'>> & Pick<MemoryInboxOptions, 'store'>
 
-/** An event whose claim may have a lease in a store that other processes share. */
+/** A job whose claim may be a lease in a shared store. */
 class MemoryJob extends Job {
   readonly #claims: Claims
 
@@ -146,9 +145,9 @@ class MemoryInbox implements Inbox {
     this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency, order })
     this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#engine)
     this.#expectations = new MemoryExpectations(
-      // A key that the store forgot early may report again while its report is still being handled.
+      // Once the store has evicted its key, an overdue event can come again while the first is being handled.
       (overdue) => this.#jobs.get(overdue.event.key) !== undefined || this.#addAgain(overdue),
-      ({ rule, mediaId }) => logger.error({ rule, mediaId }, 'there is no room for another expectation'),
+      ({ rule, mediaId }) => logger.error({ rule, mediaId }, 'too many open expectations: this one was dropped'),
     )
   }
 
@@ -159,7 +158,7 @@ class MemoryInbox implements Inbox {
     earlier?: EarlierAttempts,
   ): MaybePromise<Acceptance> {
     const held = this.#jobs.get(accepted.event.key)
-    // While the first delivery's claim is pending, the event may not be safe yet, so its duplicates also wait.
+    // Until the claim is answered, the first delivery may still fail, so its duplicates wait for it.
     if (held !== undefined) return held.claim === undefined ? 'duplicate' : held.claim.then(duplicateOf)
     const job = this.#admit(accepted, false, earlier)
     if (job === undefined) return 'overloaded'
@@ -172,15 +171,12 @@ class MemoryInbox implements Inbox {
     const job = held ?? this.#admit(accepted, true, this.#settling.earlierAttempts(accepted.event.key))
     if (job === undefined) return 'overloaded'
     const result = job.result()
-    // Rejects when the claim fails. Any answer except `claimed` ends the job with that result.
+    // Rejects when the claim fails. Any answer but `claimed` ends the job with that result.
     await (held === undefined ? this.#claim(job) : held.claim)
     return result
   }
 
-  /**
-   * Accepts the event, if there is room. Call it before the claim, so that no other process sees a claim and its
-   * withdrawal.
-   */
+  /** Adds a job if there is room. Call it before the claim: others must not see a claim that is then withdrawn. */
   #admit(accepted: AcceptedEvent, once: boolean, earlier?: EarlierAttempts): Job | undefined {
     this.#closing.checkOpen()
     if (this.#jobs.isFull(this.#jobs.size - this.#engine.running, this.#maxWaiting)) return undefined
@@ -191,7 +187,7 @@ class MemoryInbox implements Inbox {
 
   #claim(job: Job, waitUntil?: AcceptOptions['waitUntil']): MaybePromise<Claim> {
     try {
-      // Called before the claim: the promise resolves when the job ends, even if the claim fails.
+      // Must come before the claim: the promise resolves when the job ends, even if the claim fails.
       if (waitUntil !== undefined) waitUntil(job.result())
       const claim = measure(this.#measured, 'claim', () => this.#claims.claim(job.key))
       if (!isPromise(claim)) return this.#claimed(job, claim)
@@ -219,7 +215,7 @@ class MemoryInbox implements Inbox {
     this.#engine.add(job)
   }
 
-  /** The inbox closed while the claim was pending. The sender gets 503, and its retry may reach another process. */
+  /** The inbox closed while the claim was pending. The sender gets 503; its retry may reach another process. */
   #claimedTooLate({ key }: Job): never {
     void this.#claims.release(key)
     throw new WebhookError('closing', 'the inbox is closing')
@@ -244,7 +240,7 @@ class MemoryInbox implements Inbox {
     return job !== undefined
   }
 
-  /** Accepts the event of a delivery that was unreadable earlier. Its sender may have sent it again in the meantime. */
+  /** Accepts a once unreadable delivery's event. Its sender may have sent it again meanwhile. */
   async #acceptAgain(event: MediaEvent, receivedAt: Date): Promise<void> {
     const sinceNow = { attempts: 0, completed: [], since: Date.now() }
     if ((await this.accept({ event, receivedAt }, {}, sinceNow)) === 'overloaded') throw overloaded()
@@ -263,10 +259,7 @@ class MemoryInbox implements Inbox {
     this.#jobs.end(job, 'in-progress')
   }
 
-  /**
-   * Stops the attempt at an event, because another process may have the event now. The next attempt waits for the
-   * claim.
-   */
+  /** Stops the attempt: another process may have the event now. The next attempt waits for the claim. */
   #leaseEnded(key: string): void {
     const job = this.#jobs.get(key)
     if (job?.state === 'running') job.attempt?.abort(leaseLost())
@@ -285,7 +278,7 @@ class MemoryInbox implements Inbox {
     return historyOf(this.events, mediaId)
   }
 
-  // No other process has these events, and their retry may be later than the end of this process.
+  // No other process has these events, and this one may end before they are due.
   retryNow(): void {
     for (const job of this.#jobs) this.#engine.retryNow(job)
   }
@@ -296,7 +289,7 @@ class MemoryInbox implements Inbox {
 
   async #close(timeoutMs: number): Promise<CloseReport> {
     if (this.#expectations.size > 0)
-      this.#logger.warn({ expected: this.#expectations.size }, 'the inbox closed, and its expectations end with it')
+      this.#logger.warn({ expected: this.#expectations.size }, 'the inbox closed; its open expectations are lost')
     this.#expectations.stop()
     this.retryNow()
     await this.#jobs.idle(timeoutMs)
@@ -304,7 +297,7 @@ class MemoryInbox implements Inbox {
     const unrecorded = this.#jobs.release(['recording'])
     const unfinished = this.#jobs.release()
     this.#engine.stop()
-    // The claims are not released: a handler may continue in spite of its signal. It is safe to let the leases run out.
+    // Let the leases expire instead of releasing them: a handler may ignore its signal and still be running.
     this.#claims.stop()
     for (const { event, state } of unfinished) {
       const { key, type, mediaId } = event
@@ -321,7 +314,7 @@ const leaseLost = () => new WebhookError('lease_lost', 'the lease of the event w
 const duplicateOf = (claim: Claim): Acceptance => (claim === 'claimed' ? 'duplicate' : acceptanceOf(claim))
 
 function acceptanceOf(claim: Claim): Acceptance {
-  // Another process has claimed the event, and may crash before it acknowledges: the sender has to send it again.
+  // The other process may crash before it acknowledges, so the sender must send the event again.
   if (claim === 'in-progress') throw new WebhookError('in_progress', 'another process is accepting the event')
   return claim === 'claimed' ? 'accepted' : 'duplicate'
 }

@@ -201,7 +201,7 @@ describe('receiver.expect', () => {
     await receiver.close()
     await vi.advanceTimersByTimeAsync(twoHours + 100)
     expect(reported).toEqual([])
-    expect(lines).toMatchObject([{ level: 'warn', message: 'the inbox closed, and its expectations end with it' }])
+    expect(lines).toMatchObject([{ level: 'warn', message: 'the inbox closed; its open expectations are lost' }])
   })
 
   test('waits while the inbox is full', async () => {

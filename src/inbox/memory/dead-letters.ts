@@ -13,13 +13,13 @@ import type {
   UnreadableDelivery,
 } from '../reading.ts'
 
-/** The number of unreadable deliveries that are kept, the newest. Few, since a function has little memory. */
+/** Unreadable deliveries kept, newest first. Few, because functions have little memory. */
 const maxUnreadable = 100
 
-/** The memory that dead letters may take, in bytes, for each of `maxEvents`. Few are as large. */
+/** Memory budget per dead letter (bytes). Few need it all. */
 const sizeOfEach = 32_768
 
-/** Dead letters in memory: the newest events, and the newest unreadable deliveries. */
+/** Dead letters in memory: the newest events and the newest unreadable deliveries. */
 export class MemoryDeadLetters implements DeadLetters {
   readonly #events: LRUCache<string, DeadEvent>
   readonly #unreadable: LRUCache<string, DeadLetter>
@@ -27,10 +27,8 @@ export class MemoryDeadLetters implements DeadLetters {
   readonly #replayUnreadable: (unreadable: UnreadableDelivery) => Promise<void>
 
   /**
-   * @param maxEvents the number of events that are kept
-   * @param replay throws when the event cannot be taken; the dead letter is kept then
-   * @param replayUnreadable rejects in those cases, and when the delivery still cannot be parsed
-   * @param onDropped called with a dead letter that was dropped to make room for another
+   * @param replay throws if the event can't be accepted; its dead letter stays. `replayUnreadable` likewise rejects
+   * @param onDropped called with each dead letter evicted for a newer one
    */
   constructor(
     maxEvents: number,
@@ -44,7 +42,7 @@ export class MemoryDeadLetters implements DeadLetters {
       if (reason === 'evict') onDropped(deadLetter)
     }
     const maxSize = maxEvents * sizeOfEach
-    // A cache does not keep what is larger than all of it.
+    // The cache rejects entries larger than its whole budget.
     const sizeCalculation = ({ event }: DeadEvent) => Math.min(sizeOf(event), maxSize)
     this.#events = new LRUCache<string, DeadEvent>({ max: maxEvents, maxSize, sizeCalculation, dispose })
     this.#unreadable = new LRUCache<string, DeadLetter>({ max: maxUnreadable, dispose })
@@ -58,9 +56,9 @@ export class MemoryDeadLetters implements DeadLetters {
     this.#events.set(deadEvent.key, deadEvent)
   }
 
-  /** Adds an unreadable delivery, unless it is there. */
+  /** Adds an unreadable delivery, unless it is already kept. */
   async addUnreadable({ body, ...rest }: UnreadableDelivery): Promise<void> {
-    // A copy: what the receiver was given belongs to the application, and may be part of a larger buffer.
+    // Copy the body: the application owns it, and it may be a slice of a larger buffer.
     const unreadable = { ...rest, body: new Uint8Array(body) }
     const deadLetter = unreadableDeadLetter(unreadable, await unreadableKey(unreadable))
     if (!this.#unreadable.has(deadLetter.key)) this.#unreadable.set(deadLetter.key, deadLetter)
@@ -68,7 +66,7 @@ export class MemoryDeadLetters implements DeadLetters {
 
   list(page?: Parameters<DeadLetters['list']>[0]): readonly DeadLetter[] {
     const { limit, offset } = pageOf(page)
-    // A cache iterates from the most recently used. Only adding counts as use here, so the newest comes first.
+    // Adding is the only use that counts here, so the most recently used is the newest.
     return [...this.#unreadable.values(), ...this.#events.values()]
       .sort((a, b) => b.diedAt.getTime() - a.diedAt.getTime())
       .slice(offset, offset + limit)
@@ -78,12 +76,11 @@ export class MemoryDeadLetters implements DeadLetters {
     return this.#events.peek(key) ?? this.#unreadable.peek(key)
   }
 
-  /** Returns the dead letter with that key, if it is an event. */
   event(key: string): DeadEvent | undefined {
     return this.#events.peek(key)
   }
 
-  /** Returns the dead letters that are events, newest first. */
+  /** Returns the events, newest first. */
   events(): Iterable<DeadEvent> {
     return this.#events.values()
   }

@@ -7,7 +7,7 @@ import { pageOf } from '../operations/event-query.ts'
 import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
-/** The events in memory: those that have not ended, and those that are dead letters. */
+/** The events in memory: unfinished ones and dead letters. */
 export class MemoryEvents implements InboxEvents {
   readonly states = ['waiting', 'running', 'retrying', 'dead'] as const
   readonly #jobs: Jobs
@@ -44,7 +44,7 @@ export class MemoryEvents implements InboxEvents {
   }
 
   *#all(): IterableIterator<EventRecord> {
-    // While the claim of an event is pending, it is not accepted yet.
+    // An event is accepted only once its claim is.
     for (const job of this.#jobs) if (job.state !== 'claiming') yield job.record()
     for (const deadEvent of this.#deadLetters.events()) yield deadRecord(deadEvent)
   }

@@ -4,13 +4,13 @@ import { type Timer, unref } from '../../internal/timers.ts'
 import type { AcceptedEvent, Expectation, ExpectationChanges } from '../inbox.ts'
 import type { OpenExpectation } from '../reading.ts'
 
-/** Maximum number of open expectations, and of ends that are remembered. */
+/** Maximum number of open expectations, and of remembered ends. */
 const max = 100_000
 
-/** Maximum memory of each, in bytes. An expectation keeps the event that began it, and an end its media id. */
+/** Memory limits (bytes). An expectation keeps the event that began it, an end only its media id. */
 const maxSize = { open: 128 * 1_048_576, ends: 32 * 1_048_576 }
 
-/** The pause before what is overdue is handed over again, in ms, while the inbox is full. */
+/** Delay before an overdue event is offered again to a full inbox (ms). */
 const fullDelayMs = 1_000
 
 interface Open extends OpenExpectation {
@@ -19,21 +19,18 @@ interface Open extends OpenExpectation {
   timer?: Timer
 }
 
-/** The expectations of an inbox in memory: a timer for each, and the newest ends. They end with the process. */
+/** Expectations in memory: a timer for each, and the newest ends. They end with the process. */
 export class MemoryExpectations {
   readonly #handOver: (overdue: AcceptedEvent) => boolean
   readonly #onDropped: (expectation: OpenExpectation) => void
   readonly #byMedia = new Map<string, Set<Open>>()
-  /** The time of the last end of a rule and a media item, in ms since the epoch. */
+  /** Last end per rule and media item (ms since the epoch). */
   #ends: LRUCache<string, number> | undefined
   #size = 0
   #bytes = 0
   #isStopped = false
 
-  /**
-   * @param handOver takes what is overdue. Returns `false` if the inbox is full
-   * @param onDropped called with an expectation for which there is no room
-   */
+  /** @param handOver returns `false` if the inbox is full */
   constructor(handOver: (overdue: AcceptedEvent) => boolean, onDropped: (expectation: OpenExpectation) => void) {
     this.#handOver = handOver
     this.#onDropped = onDropped
@@ -43,7 +40,6 @@ export class MemoryExpectations {
     return this.#size
   }
 
-  /** Takes the effects of an accepted event. */
   apply(mediaId: string, { at, begins, ends }: ExpectationChanges): void {
     for (const rule of ends) this.#end(mediaId, rule, at)
     for (const expectation of begins) this.#begin(expectation, at)
@@ -69,7 +65,7 @@ export class MemoryExpectations {
     }
     const endedAt = this.#ends?.get(JSON.stringify([open.rule, open.mediaId])) ?? Number.NEGATIVE_INFINITY
     if (at.getTime() <= endedAt) return
-    // An event that was being claimed may be accepted after the stop, and a timer would report to a closed inbox.
+    // A claim pending at the stop may still be accepted; its timer would report to a closed inbox.
     if (this.#isStopped) return
     if (this.#size >= max || this.#bytes >= maxSize.open) return this.#onDropped(open)
     const ofMedia = this.#byMedia.get(open.mediaId)
@@ -99,7 +95,7 @@ export class MemoryExpectations {
     this.#bytes -= open.size
   }
 
-  /** Lists the open expectations that are due first. It sorts few of them, because deliveries wait for it. */
+  /** Lists the open expectations due first. Sorts in small batches, because it blocks deliveries. */
   list(limit: number): readonly OpenExpectation[] {
     let first: readonly Open[] = []
     let candidates: Open[] = []
@@ -120,7 +116,6 @@ export class MemoryExpectations {
     }))
   }
 
-  /** Ends all of them without a report. */
   stop(): void {
     this.#isStopped = true
     for (const ofMedia of this.#byMedia.values()) for (const open of ofMedia) clearTimeout(open.timer)
@@ -129,6 +124,6 @@ export class MemoryExpectations {
   }
 }
 
-/** Sorts the array in place, and returns its beginning. */
+/** Sorts in place, and returns the head. */
 const dueFirst = (open: Open[], limit: number): readonly Open[] =>
   open.sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime()).slice(0, limit)

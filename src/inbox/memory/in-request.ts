@@ -8,13 +8,10 @@ import type { AcceptedEvent, CloseReport, ImmediateResult, Inbox, InboxHost } fr
 import { noDeadLetters } from '../operations/dead-letters.ts'
 import type { InboxStats } from '../reading.ts'
 
-/** Events whose last attempt failed, and whose completed handlers are remembered. */
+/** Failed events whose completed handlers are remembered. */
 const maxFailed = 1_000
 
-/**
- * The memory inbox on Workers, which end the work of a request with it. Each event is handled in the request that brings
- * it, and waits for no other: there are no lanes, no retries and no dead letters.
- */
+/** The memory inbox on Workers, where work ends with its request: no lanes, no retries, no dead letters. */
 export class InRequestInbox implements Inbox {
   readonly deadLetters = noDeadLetters
   readonly #host: InboxHost
@@ -62,7 +59,7 @@ export class InRequestInbox implements Inbox {
     return { waiting: 0, running: this.#attempts.running.length, retrying: 0, deadLetters: 0 }
   }
 
-  /** Closes without waiting: the receiver has waited for the deliveries in flight. */
+  /** Doesn't wait: the receiver has waited for the deliveries in flight. */
   async close(): Promise<CloseReport> {
     const { running: unfinished } = this.#attempts
     this.#attempts.stop()

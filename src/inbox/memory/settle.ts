@@ -5,10 +5,10 @@ import type { DeadResult, Settling } from '../engine/settling.ts'
 import { withoutStack } from '../engine/stored.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
-/** The number of failed events of `handleNow` that are remembered. */
+/** Failed `handleNow` events that are remembered. */
 const maxFailed = 10_000
 
-/** Completes handled events in the store, and releases those that `handleNow` could not handle. */
+/** Completes handled events in the store, and releases those that failed in `handleNow`. */
 export class MemorySettling implements Settling {
   readonly retries = 'here'
   /** Absent if claims have no leases. */
@@ -23,7 +23,7 @@ export class MemorySettling implements Settling {
     this.#deadLetters = deadLetters
   }
 
-  /** Returns the earlier attempts of `handleNow`, so that the sender's retry skips the handlers that succeeded. */
+  /** Returns earlier attempts at a failed `handleNow` event: the sender's retry skips the handlers that succeeded. */
   earlierAttempts(key: string): EarlierAttempts | undefined {
     return this.#failed?.get(key)
   }
@@ -41,7 +41,7 @@ export class MemorySettling implements Settling {
     this.#claims.complete(key, recorded)
   }
 
-  /** The job itself is the record. */
+  /** Nothing to record: the job itself is the record. */
   retry(): void {}
 
   release({ key, number }: Job, completed: readonly string[], recorded: () => void): void {
