@@ -24,32 +24,27 @@ export type { QueueMessage } from './queue/message.ts'
 
 /** The options of `queueInbox`. */
 export interface QueueInboxOptions {
-  /**
-   * Sends an event to your queue. The delivery is answered 200 once the promise resolves, so it has to resolve after the
-   * queue has stored the message.
-   */
+  /** Sends an event to your queue. Resolve only once the message is stored: the delivery is then answered 200. */
   readonly send: (message: QueueMessage) => MaybePromise<unknown>
   /**
-   * Remembers which events, and which of their handlers, have finished. Share it between the processes that consume the
-   * queue: most queues deliver a message twice at times.
+   * Remembers finished events and handlers. Share it between consumers: most queues deliver a message twice at times.
    */
   readonly store: IdempotencyStore
   /**
-   * The time after which another consumer can take over the event of one that crashed, in ms.
+   * Time after which another consumer can take over from a crashed one (ms).
    * @defaultValue 30_000
    */
   readonly leaseMs?: number
   /**
-   * Maximum wait for `send`, in ms. After that, the delivery is answered 503 `unavailable`.
+   * Time limit for `send` (ms). After it, the delivery is answered 503 `unavailable`.
    * @defaultValue 2_500
    */
   readonly sendTimeoutMs?: number
 }
 
 /**
- * An inbox that hands each event over to a queue. It is for functions and the edge, whose process may end once it has
- * answered.
- * `receiver.handle` consumes the queue's messages, in the same process or in another.
+ * An inbox that hands each event to a queue, for functions and the edge, whose process may end once it has answered.
+ * `receiver.handle` consumes the messages, in the same process or another.
  *
  * ```ts
  * const inbox = queueInbox({ send: (message) => env.QUEUE.send(message), store: redisStore({ client }) })
@@ -58,8 +53,8 @@ export interface QueueInboxOptions {
  * const result = await receiver.handle(message.body, { attempt: message.attempts })
  * ```
  *
- * The queue keeps the events: their number and their dead letters are found there. Its limit of attempts holds too, so let
- * it deliver a message as often as `retry.attempts` says.
+ * The queue keeps the events: look there for counts and dead letters. Its attempt limit applies too, so set it to
+ * `retry.attempts`.
  * @throws WebhookError `invalid_option`
  */
 export function queueInbox(options: QueueInboxOptions): InboxDefinition {
@@ -87,10 +82,7 @@ class QueueInbox implements Inbox {
   readonly #host: InboxHost
   readonly #options: Required<QueueInboxOptions>
   readonly #attempts: ClaimedAttempts
-  /**
-   * The answer to a message whose event another consumer may have: by then that one has renewed its lease, or crashed. An
-   * earlier delivery would use up one of the queue's attempts.
-   */
+  /** The answer if another consumer may hold the event. Coming back within its lease would waste a queue attempt. */
   readonly #afterLease: MessageResult
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
@@ -114,7 +106,7 @@ class QueueInbox implements Inbox {
   }
 
   async handleMessage(message: unknown, options: MessageOptions = {}): Promise<MessageResult> {
-    // A count that was read from the wrong field would end the retries at the first failure.
+    // A count read from the wrong field would end the retries at the first failure.
     checkOptions('receiver.handle', options, { attempt: wholeNumber() })
     const { attempt: number = 1 } = options
     const accepted = readMessage(message)
@@ -129,15 +121,15 @@ class QueueInbox implements Inbox {
       if (claim !== 'claimed') return this.#afterLease
       return await this.#attempt(attempt)
     } catch (err) {
-      // The claims cannot be reached. Those that were carried out anyway are released, or run out.
-      this.#host.logger.warn({ key, err }, 'the message was not handled; the queue has to deliver it again')
+      // The store is unreachable. Claims it took anyway are released, or expire.
+      this.#host.logger.warn({ key, err }, 'the message was not handled; the queue must deliver it again')
       return this.#afterLease
     } finally {
       this.#attempts.end(attempt)
     }
   }
 
-  /** Handles an event that is claimed, and releases the claim unless the event is done. */
+  /** Handles a claimed event, and releases the claim unless the event is done. */
   async #attempt(attempt: ClaimedAttempt): Promise<MessageResult> {
     const { event } = attempt.accepted
     const { claims } = this.#attempts
@@ -159,13 +151,13 @@ class QueueInbox implements Inbox {
     }
   }
 
-  /** Waits for a record, for the time of a lease: an outage of the store is no reason to handle the event again. */
+  /** Waits for a record, up to a lease: a store outage is no reason to handle the event again. */
   #awaitRecord(record: Promise<unknown>): Promise<void> {
     return within(this.#options.leaseMs, record, () => {}).then(() => {})
   }
 
   #unreadable(): MessageResult {
-    const message = 'the message is not one that queueInbox has sent'
+    const message = 'not a message from queueInbox'
     this.#host.logger.error({}, message)
     return { status: 'dead', failures: [{ handler: 'none', message }] }
   }
@@ -178,7 +170,7 @@ class QueueInbox implements Inbox {
     return this.#closing.start(options)
   }
 
-  /** Finishes what runs. The queue delivers the rest to another consumer. */
+  /** Finishes running attempts. The queue delivers the rest to another consumer. */
   async #close(timeoutMs: number): Promise<CloseReport> {
     const idle = new Promise<void>((resolve) => {
       this.#attempts.onIdle = resolve

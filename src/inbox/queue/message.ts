@@ -5,23 +5,19 @@ import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { TraceCarrier } from '../reading.ts'
 
-/** An event on its way through a queue. Every value in it is JSON. */
+/** An event in a queue. Plain JSON. */
 export interface QueueMessage {
-  /** The version of this form. */
   readonly version: 1
-  /** The event's key. */
   readonly key: string
-  /** A hash of the key in 64 hex digits: the deduplication id of a queue that limits its length and characters. */
+  /** The key's hash (64 hex digits), for queues that restrict deduplication ids. */
   readonly deduplicationId: string
-  /** The event's media. */
   readonly mediaId: string
-  /** A hash of the media item id in 64 hex digits: the group or partition of a queue that keeps the order within one. */
+  /** The media item id's hash (64 hex digits): the group or partition for queues that keep order within one. */
   readonly group: string
-  /** The time at which the delivery was received, in ISO 8601. */
   readonly receivedAt: string
   /** The event, with `emittedAt` in ISO 8601. */
   readonly event: Omit<MediaEvent, 'emittedAt'> & { readonly emittedAt?: string | undefined }
-  /** The trace of the delivery, if the receiver has `telemetry`. The handlers belong to it. */
+  /** Trace context of the delivery, if the receiver has `telemetry`. The handlers join it. */
   readonly trace?: TraceCarrier | undefined
 }
 
@@ -39,7 +35,7 @@ export async function toMessage({ event, receivedAt, trace }: AcceptedEvent): Pr
   }
 }
 
-/** Reads a message: the object, or its JSON as text or bytes. Returns `undefined` if it is none. */
+/** Reads a message: the object, or its JSON as text or bytes. Returns `undefined` if it isn't one. */
 export function readMessage(message: unknown): AcceptedEvent | undefined {
   try {
     const value = (isBytes(message) ? decoder.decode(message) : message) as string | Partial<QueueMessage>
@@ -55,12 +51,12 @@ export function readMessage(message: unknown): AcceptedEvent | undefined {
   }
 }
 
-/** Reads a trace. A wrong one is left out, since the event can be handled without it. */
+/** Reads a trace. An invalid one is dropped: the event can be handled without it. */
 function readTrace(trace: unknown): TraceCarrier | undefined {
   if (typeof trace !== 'object' || trace === null) return undefined
   return Object.values(trace).every((value) => typeof value === 'string') ? (trace as TraceCarrier) : undefined
 }
 
-/** Returns true for the bytes of any realm. */
+/** Works across realms. */
 const isBytes = (message: unknown): message is ArrayBuffer | Uint8Array =>
   ArrayBuffer.isView(message) || Object.prototype.toString.call(message) === '[object ArrayBuffer]'

@@ -259,7 +259,7 @@ describe('while the store is unreachable', () => {
     const message = await messageOf()
     expect(await receiver.handle(message)).toEqual({ status: 'retry', delayMs: leaseMs })
     expect(a).not.toHaveBeenCalled()
-    const text = 'the message was not handled; the queue has to deliver it again'
+    const text = 'the message was not handled; the queue must deliver it again'
     expect(lines).toContainEqual({
       level: 'warn',
       details: { key: message.key, err: expect.objectContaining({ code: 'unavailable' }) },

@@ -66,7 +66,7 @@ describe('a message', () => {
     ],
   ])('that is %s is dead, and its content is not logged', async (_, make) => {
     const { receiver, handler, lines } = consumer()
-    const text = 'the message is not one that queueInbox has sent'
+    const text = 'not a message from queueInbox'
     expect(await receiver.handle(make(await messageOf({ media_id: 'the secret' })))).toEqual({
       status: 'dead',
       failures: [{ handler: 'none', message: text }],
