@@ -40,41 +40,38 @@ export { type InboxQueueOptions, openInboxQueue } from './bullmq/inspection.ts'
 /** The options of `bullmqInbox`. */
 export interface BullmqInboxOptions {
   /**
-   * The URL of Redis, options for ioredis, or a client of ioredis, whose options are used. The inbox makes connections of its
-   * own and closes them.
+   * A Redis URL, ioredis options, or an ioredis client, whose options are used. The inbox opens its own connections.
    */
   readonly connection: RedisConnection
   /**
-   * The name of the queue in Redis. Receivers that name the same one share their events. In Redis Cluster it needs a hash
-   * tag: `{media-webhooks}`.
+   * Queue name, shared by receivers that share their events. Redis Cluster needs a hash tag: `{media-webhooks}`.
    * @defaultValue `media-webhooks`
    */
   readonly queue?: string
   /**
-   * `false` for a process that only accepts events, which others handle. Register the same handlers in both, with the same
-   * names: a receiver ignores events of a type that it has no handler for.
+   * `false` for a process that only accepts events for others to handle. Register the same handlers under the same
+   * names in both: a receiver ignores events of a type that it has no handler for.
    * @defaultValue true
    */
   readonly handles?: boolean
   /**
-   * The number of events that this process handles at a time.
+   * Events handled at a time by this process.
    * @defaultValue 16
    */
   readonly concurrency?: number
   /**
-   * The time for which an event stays with a process that has stopped answering, in ms. It must be longer than handlers
-   * keep the event loop busy: leases are renewed every third of it.
+   * How long an unresponsive process keeps an event (ms). Must exceed the longest time that handlers block the event
+   * loop: leases are renewed every third of it.
    * @defaultValue 30_000
    */
   readonly leaseMs?: number
   /**
-   * The time for which an event is remembered after it was handled, in ms.
+   * How long a handled event is remembered (ms).
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
   /**
-   * The time for which a step may wait for a Redis that is disconnected or does not answer, in ms. Keep it below the time
-   * that the sender gives a delivery.
+   * Longest wait for a disconnected or silent Redis (ms). Keep it below the sender's delivery timeout.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number
@@ -83,20 +80,20 @@ export interface BullmqInboxOptions {
 type Settings = Required<BullmqInboxOptions>
 
 /**
- * An inbox in Redis: a BullMQ queue that any number of processes fill and empty. It survives the loss of any of them,
- * and is as safe against the loss of Redis as its settings: `appendonly yes` and `maxmemory-policy noeviction`. It keeps
- * no order among the events of one media item. While Redis is disconnected, deliveries wait up to `timeoutMs` for it, and are
- * answered 503 then; the inbox recovers by itself. So are deliveries while Redis is more than 90 % full. It keeps the
- * newest 1,000 unreadable deliveries.
+ * An inbox in Redis: a BullMQ queue shared by any number of processes. It survives the loss of any of them, and is as
+ * safe against the loss of Redis as its settings: use `appendonly yes` and `maxmemory-policy noeviction`. Events of one
+ * media item are not ordered. While Redis is disconnected, deliveries wait up to `timeoutMs`, then get 503; the inbox
+ * recovers by itself. Deliveries also get 503 while Redis is more than 90 % full. Keeps the newest 1,000 unreadable
+ * deliveries.
  *
- * It forgets an event once it is handled, but for its key. A page of `events.list` and a `history` go through an index of
- * the events in the queue.
+ * Once handled, an event is forgotten except for its key. `events.list` and `history` scan an index of the events in
+ * the queue.
  *
- * BullMQ adds an event in a step of its own, and the event's effects on expectations with it. They are applied in the next
- * step, before the delivery is acknowledged: what an acknowledged event has ended is never reported. A process that crashes
- * in between loses nothing: they are applied when the sender repeats the delivery, or before the event's first handler
- * runs. A deadline that passes before that is reported, as if the event had come after it. What is overdue becomes an event
- * in a process with handlers, at its deadline or up to a second later.
+ * BullMQ adds an event in one step, and its expectation changes follow in the next, before the delivery is
+ * acknowledged: an expectation ended by an acknowledged event is never reported. A crash in between loses nothing: the
+ * changes are applied when the sender repeats the delivery, or before the event's first handler runs. A deadline that
+ * passes first is reported, as if the event had come after it. Any process with handlers turns an overdue expectation
+ * into an event, at most a second late.
  *
  * ```ts
  * const receiver = createReceiver({ verify, inbox: bullmqInbox({ connection: process.env.REDIS_URL! }) })
@@ -207,7 +204,7 @@ class BullmqInbox implements Inbox {
     const unfinished = (await this.#worker?.release(last)) ?? []
     const disconnect = countdown(last(disconnectMs))
     const written = this.#activity.finish().catch(() => {})
-    // Without Redis the rest is lost, and so is the activity of this process with it.
+    // Without Redis, this process's unwritten activity is lost.
     if (this.#queue.isReady) await within(disconnect(), written, () => {})
     await this.#queue.close(disconnect())
     logReleased(unfinished, this.#host.logger)

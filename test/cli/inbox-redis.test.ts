@@ -90,8 +90,8 @@ describe.skipIf(!findRedis())('inbox of Redis', () => {
   })
 
   test.each([
-    [{}, /connection has to be/],
-    [{ connection: 'redis://127.0.0.1', queue: 'a:b' }, /queue has to be a name without a colon/],
+    [{}, /connection must be/],
+    [{ connection: 'redis://127.0.0.1', queue: 'a:b' }, /queue must be a name without a colon/],
     [{ connection: 'redis://127.0.0.1', que: 'a' }, /que/],
   ])('openInboxQueue rejects with invalid_option for %j', async (options, message) => {
     await expect(openInboxQueue(untyped(options))).rejects.toMatchObject({

@@ -20,13 +20,13 @@ import type { Isolation } from './isolation.ts'
 import { type EventData, type JobProgress, progressOf } from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
-/** The pause before a failed step in Redis is tried again, in ms. */
+/** First delay before a failed Redis step is retried (ms). */
 export const retryDelayMs = 500
 
-/** Maximum delay before it is tried again (ms). */
+/** Longest such delay (ms). */
 const maxDelayMs = 4_000
 
-/** Maximum delay of an event that is left to other processes (ms). This one asks for events less often meanwhile. */
+/** Longest release to other processes (ms). This process polls less meanwhile. */
 const maxReleaseMs = 1_000
 
 /** Tells BullMQ when to run a job again. */
@@ -39,27 +39,25 @@ export class Retry extends Error {
   }
 }
 
-/** Postpones a job. Rejects with the error that tells BullMQ so. */
+/** Postpones a job, then rejects with the error that makes BullMQ leave it alone. */
 export async function postpone(queue: EventQueue, job: EventJob, delayMs: number): Promise<never> {
   await queue.postpone(job, delayMs)
   throw new DelayedError()
 }
 
-/** What the attempts of a process share. */
 export interface Attempting {
   readonly queue: EventQueue
   readonly host: InboxHost
   readonly leaseMs: number
   readonly ttlMs: number
   readonly owed: OwedHandlers
-  /** A suspect runs alone, and the other events run side by side. */
+  /** Runs suspects alone, other events side by side. */
   readonly isolation: Isolation
   readonly isPaused: (handler: string) => boolean
-  /** Called when an event is left to other processes. `inVain`: no handler completed here. */
+  /** Called when an event is released to other processes. `inVain`: no handler completed here. */
   readonly released: (inVain: boolean) => void
 }
 
-/** An attempt of this process at an event, from its claim on. */
 export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, OwingEvent {
   readonly job: EventJob
   readonly accepted: AcceptedEvent
@@ -73,12 +71,12 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   missing: readonly string[] = []
   readonly isPaused: (handler: string) => boolean
   hasLostLease = false
-  /** Rejects when the attempt is aborted, with the error that tells BullMQ to leave the job alone. */
+  /** Rejects on abort, with the error that makes BullMQ leave the job alone. */
   readonly stopped: Promise<never>
   readonly #shared: Attempting
-  /** The number of earlier attempts that were cut off while the event ran alone. */
+  /** Earlier attempts cut off while the event ran alone. */
   readonly #crashes: number
-  /** `true` once its handlers have ended. What they did is recorded, even after the lease. */
+  /** Set once the handlers have ended: the result is recorded even after the lease. */
   #isHandled = false
   #stop: (reason: Error) => void = () => {}
 
@@ -101,12 +99,12 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   }
 
   override get aborted(): boolean {
-    // A process that was suspended may look before the timer of its lease fires.
+    // After a suspension, callers may run before the lease's timer.
     if (!super.aborted && !this.#isHandled && this.lease.isOver) this.loseLease()
     return super.aborted
   }
 
-  /** Aborts the attempt, since another process may have the event. */
+  /** Aborts the attempt: another process may have the event. */
   loseLease(): void {
     this.hasLostLease = true
     this.abort(new WebhookError('lease_lost', 'the lease of the event was lost'))
@@ -135,16 +133,16 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     const { job } = this
     if (await queue.isHandled(job)) return
     const { failures, stalls } = this.#progress
-    // The process ended while it made the event a dead letter.
+    // An earlier process crashed while dead-lettering the event.
     if (failures !== undefined) return failJob(failures)
     const { changes } = job.data as EventData
     if (changes !== undefined) await this.#persist(() => applyChanges(queue, this.accepted, changes, ttlMs))
-    // A process has ended while it handled the event.
+    // A process crashed while it handled the event.
     if (job.stalledCounter > stalls) return isolation.alone(() => this.#handleSuspect())
     return isolation.beside(() => this.#handle())
   }
 
-  /** Handles a suspect. Its crash is counted before, since a crashed process cannot, and taken back with the result. */
+  /** Handles a suspect. Counts the crash up front, as a crashed process can't; recording the result undoes it. */
   async #handleSuspect(): Promise<void> {
     const crashes = this.#crashes + 1
     await this.#record({ crashes })
@@ -160,7 +158,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     const dead = await owed.check(this, this)
     if (dead !== undefined) return this.#deadLetter(dead.completed, dead.failures)
     const result = await host.handle(this.accepted, this)
-    // The process that has the event now records the result.
+    // Whoever holds the event now records the result.
     if (this.aborted) return
     this.#isHandled = true
     if (result.status === 'done') {
@@ -180,7 +178,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     return failJob(failures)
   }
 
-  /** Leaves the event to other processes, or until the end of a pause: handlers were left out, and none failed. */
+  /** Releases the event: handlers were skipped, and none failed. Other processes have them, or they are paused. */
   async #release(completed: readonly string[]): Promise<never> {
     const { queue, released } = this.#shared
     const { isElsewhere, job } = this
@@ -190,7 +188,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     return postpone(queue, job, Math.ceil(isElsewhere ? Math.min(forMs, maxReleaseMs) : forMs))
   }
 
-  /** Releases the job for the next process when this one closes, which is no crash. */
+  /** Releases the job when this process closes. Not a crash. */
   async giveBack(): Promise<void> {
     const recorded = this.#record({ crashes: this.#crashes })
     this.abort(new WebhookError('closing', 'the inbox is closing'))
@@ -203,10 +201,9 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     await this.#record({ completed: [handler] }).catch(() => {})
   }
 
-  /** Records what has changed of the progress. */
   async #record({ completed = [], ...changes }: Partial<JobProgress>): Promise<void> {
     const before = this.#progress
-    // This version of the program may lack some of the handlers that are recorded.
+    // Merge: this version of the program may lack some recorded handlers.
     const progress = { ...before, ...changes, completed: [...new Set([...before.completed, ...completed])] }
     const isChanged = JSON.stringify(progress) !== JSON.stringify(before)
     if (isChanged && !this.aborted) await this.#shared.queue.record(this.job, progress)
@@ -222,7 +219,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     return this.#record({ ...changes, attempts: this.number, completed, crashes: this.#crashes, failedAttempts })
   }
 
-  /** Repeats a step until Redis does it. If the job failed instead, its succeeded handlers would run again. */
+  /** Retries a step until Redis takes it. Failing the job instead would rerun its succeeded handlers. */
   async #persist(step: () => Promise<void>): Promise<void> {
     const { queue, host } = this.#shared
     for (let delayMs = retryDelayMs; !this.aborted; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
@@ -236,14 +233,14 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   }
 }
 
-/** Dead-letters an event after its end was recorded. */
+/** Fails the job, which makes it a dead letter. Its result must be recorded already. */
 function failJob(failures: readonly HandlerFailure[]): never {
   throw new UnrecoverableError(failures.map(({ handler, message }) => `${handler}: ${message}`).join('; '))
 }
 
 /**
- * Gives a replayed dead letter as many attempts as a new event. Another program, such as Bull Board, may have replayed it. A
- * process that ended while it made the dead letter has left one stall more.
+ * Resets the attempts of a replayed dead letter; another program, such as Bull Board, may have replayed it. A stall
+ * more than recorded means a crash while dead-lettering, not a replay.
  */
 export async function resetAttempts(queue: EventQueue, job: EventJob): Promise<void> {
   const progress = progressOf(job.data)

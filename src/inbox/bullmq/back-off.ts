@@ -1,11 +1,11 @@
 import type { Worker } from 'bullmq'
 import { type Timer, unref } from '../../internal/timers.ts'
 
-/** The first delay, and the longest one (ms). */
+/** First and longest delay (ms). */
 const firstMs = 50
 const maxMs = 1_000
 
-/** Keeps a worker from asking for jobs, for twice as long each time that asking was of no use. */
+/** Pauses a worker's polling, twice as long after each futile poll. */
 export class BackOff {
   readonly #worker: Pick<Worker, 'pause' | 'resume'>
   #delayMs = 0
@@ -28,7 +28,7 @@ export class BackOff {
     unref(this.#timer)
   }
 
-  /** Asking was of use: the next delay is a short one. */
+  /** Makes the next delay a short one: polling paid off. */
   reset(): void {
     this.#delayMs = 0
   }

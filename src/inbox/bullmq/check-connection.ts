@@ -1,15 +1,15 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis'
 import { WebhookError } from '../../errors.ts'
 
-/** What leads to Redis: a URL, options of ioredis, or a client of ioredis, which is duplicated and never closed. */
+/** A Redis URL, ioredis options, or an ioredis client, which is duplicated and never closed. */
 export type RedisConnection = string | URL | RedisOptions | Redis | Cluster
 
-/** Returns true for a client of any copy of ioredis. */
+/** Recognizes clients of any copy of ioredis. */
 export const isClient = (connection: object): connection is Redis | Cluster =>
   hasMethod(connection, 'defineCommand') && hasMethod(connection, 'duplicate')
 
 /**
- * Checks that a connection says where Redis is: ioredis takes localhost for nearly everything else.
+ * Checks that a connection says where Redis is: ioredis falls back to localhost for nearly anything else.
  * @throws WebhookError `invalid_option`
  */
 export function checkConnection(by: string, connection: unknown): void {
@@ -20,44 +20,43 @@ export function checkConnection(by: string, connection: unknown): void {
 const hasMethod = (value: object, method: string): boolean =>
   typeof (value as Record<string, unknown>)[method] === 'function'
 
-const expected = 'has to be a redis:// or rediss:// URL, options or a client of ioredis'
+const expected = 'must be a redis:// or rediss:// URL, ioredis options or an ioredis client'
 
 function problemOf(connection: unknown): string | undefined {
   if (typeof connection === 'string') return problemOfText(connection)
   if (typeof connection !== 'object' || connection === null) return `${expected} (is an environment variable unset?)`
-  if (Array.isArray(connection)) return 'is a list: give new Cluster([…]) of ioredis, or { sentinels: […], name }'
+  if (Array.isArray(connection)) return 'is an array: pass new Cluster([…]) of ioredis, or { sentinels: […], name }'
   if (isUrl(connection)) return problemOfText(connection.href)
   if (isClient(connection)) return problemOfPrefix((connection as Redis).options)
-  if (hasMethod(connection, 'query'))
-    return 'is a client of a SQL database: give the URL of Redis, or use postgresInbox'
-  if (hasMethod(connection, 'sendCommand')) return `${expected}: node-redis has other clients, so give its URL instead`
+  if (hasMethod(connection, 'query')) return 'is a client of a SQL database: pass a Redis URL, or use postgresInbox'
+  if (hasMethod(connection, 'sendCommand')) return `${expected}: this is a node-redis client, so pass the URL instead`
   return problemOfOptions(connection as Record<string, unknown>)
 }
 
 const isUrl = (value: object): value is URL => Object.prototype.toString.call(value) === '[object URL]'
 
 function problemOfText(text: string): string | undefined {
-  // The path of a Unix socket.
+  // A Unix socket.
   if (/^\/[^/]/.test(text)) return undefined
   if (text.trim() === '') return `${expected} (is an environment variable unset?)`
-  // The text is not quoted, since it may have a password.
-  if (!/^rediss?:\/\//i.test(text)) return `${expected}: a URL begins with redis:// or rediss://`
+  // Don't quote the text: it may have a password.
+  if (!/^rediss?:\/\//i.test(text)) return `${expected}: the URL must start with redis:// or rediss://`
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url?.hostname) return `${expected}: the URL has no host`
-  if (!/^\/?\d*$/.test(url.pathname)) return 'has a URL whose path is no database: it ends in a number, such as /0'
+  if (!/^\/?\d*$/.test(url.pathname)) return 'has a URL with an invalid path: it must be a database number, such as /0'
   return undefined
 }
 
-/** Names that other clients use. ioredis would ignore them. */
+/** Option names of other clients, which ioredis would silently ignore. */
 const fixes: Readonly<Record<string, string>> = {
-  url: 'give the URL itself',
-  uri: 'give the URL itself',
-  connectionString: 'give the URL itself',
-  href: 'give the URL itself',
+  url: 'pass the URL itself',
+  uri: 'pass the URL itself',
+  connectionString: 'pass the URL itself',
+  href: 'pass the URL itself',
   hostname: 'call it host',
-  socket: 'give host and port themselves',
-  nodes: 'give new Cluster([…]) of ioredis',
-  rootNodes: 'give new Cluster([…]) of ioredis',
+  socket: 'pass host and port themselves',
+  nodes: 'pass new Cluster([…]) of ioredis',
+  rootNodes: 'pass new Cluster([…]) of ioredis',
   database: 'call it db',
   user: 'call it username',
 }
@@ -66,13 +65,13 @@ const addressOptions = ['host', 'port', 'path', 'sentinels'] as const
 
 function problemOfOptions(options: Record<string, unknown>): string | undefined {
   for (const [name, fix] of Object.entries(fixes))
-    if (name in options) return `has the option ${name}, which ioredis does not know: ${fix}`
+    if (name in options) return `has the option ${name}, which ioredis ignores: ${fix}`
   const given = addressOptions.filter((name) => name in options)
-  if (given.length === 0) return `${expected}: options name a host, a port, a path or sentinels`
+  if (given.length === 0) return `${expected}: options must have host, port, path or sentinels`
   for (const name of given)
-    if (!isAddress(name, options[name])) return `has no valid ${name} (is an environment variable unset?)`
+    if (!isAddress(name, options[name])) return `has an invalid ${name} (is an environment variable unset?)`
   const { db = 0 } = options
-  if (!/^\d+$/.test(String(db))) return 'has a db that is not a number from 0 on'
+  if (!/^\d+$/.test(String(db))) return 'has an invalid db: it must be a number, 0 or greater'
   return problemOfPrefix(options)
 }
 
@@ -84,5 +83,5 @@ function isAddress(name: (typeof addressOptions)[number], value: unknown): boole
 
 const problemOfPrefix = ({ keyPrefix }: RedisOptions): string | undefined =>
   keyPrefix
-    ? "has a keyPrefix, which BullMQ cannot work with: leave it out, and keep keys apart with the inbox's option queue"
+    ? "has a keyPrefix, which BullMQ does not support: leave it out, and separate keys with the inbox's option queue"
     : undefined

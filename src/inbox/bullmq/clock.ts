@@ -2,18 +2,18 @@ import type { Redis } from 'ioredis'
 import type { Logger } from '../../internal/logger.ts'
 import { everyMinute } from './connection.ts'
 
-/** A look that takes longer (ms) is repeated, up to a number: the time may be wrong by half of that, on a busy machine. */
+/** Longest acceptable round trip (ms), and readings tried. Half the round trip is the error. */
 const exactMs = 20
 const maxReads = 3
 
-/** Difference to the clock of Redis above which this process warns (ms). BullMQ itself starts retries by our clock. */
+/** Clock skew above which this process warns (ms). BullMQ starts retries by our clock. */
 const maxMs = 5_000
 
-/** The time of Redis: processes whose clocks differ must agree on what is due. */
+/** Redis time, so that processes with different clocks agree on what is due. */
 export class RedisClock {
   readonly #client: Redis
   readonly #logger: Logger | undefined
-  /** The time of Redis less `performance.now()`. */
+  /** Redis time minus `performance.now()`. */
   #offsetMs: number | undefined
   #hasWarned = false
 
@@ -23,7 +23,7 @@ export class RedisClock {
     everyMinute(client, () => this.sync())
   }
 
-  /** Whole ms. Our own clock, until Redis has told its time. */
+  /** Whole ms. The local clock until Redis has answered. */
   now(): number {
     return this.#offsetMs === undefined ? Date.now() : Math.round(performance.now() + this.#offsetMs)
   }
@@ -32,7 +32,7 @@ export class RedisClock {
     return this.#offsetMs !== undefined
   }
 
-  /** How far our own clock is ahead of that of Redis (ms). */
+  /** Local clock minus Redis time (ms). */
   get aheadMs(): number {
     return Date.now() - this.now()
   }
@@ -41,7 +41,7 @@ export class RedisClock {
     let tookMs = Number.POSITIVE_INFINITY
     for (let reads = 0; reads < maxReads && tookMs > exactMs; reads++) {
       const sentAt = performance.now()
-      // A refusal is logged elsewhere, and so is an outage.
+      // Refusals and outages are logged elsewhere.
       const time = await this.#client.time().catch(() => undefined)
       if (time === undefined) break
       const answeredAt = performance.now()
@@ -58,7 +58,7 @@ export class RedisClock {
     if (isOff && !this.#hasWarned)
       this.#logger?.warn(
         { aheadMs },
-        `the clock of this process is ${aheadMs} ms ahead of that of Redis, so retries start early or late. Synchronise it (NTP)`,
+        `this process's clock is ${aheadMs} ms ahead of Redis: retries start early or late. Synchronize it (NTP)`,
       )
     this.#hasWarned = isOff
   }

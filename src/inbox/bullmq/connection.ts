@@ -5,20 +5,19 @@ import { withoutCommand } from '../../storage/reach-redis.ts'
 import { isClient, type RedisConnection } from './check-connection.ts'
 import { isRefusal } from './refusals.ts'
 
-// BullMQ needs these settings: it does not repeat its steps at start-up, and its blocking commands have no time limit.
+// Required by BullMQ: it doesn't retry its start-up steps, and its blocking commands have no time limit.
 const required = { maxRetriesPerRequest: null, enableOfflineQueue: true, lazyConnect: false } as const
 
-/** The pauses between two attempts to connect, in ms. */
+/** Reconnect delays (ms). */
 const minDelayMs = 50
 const maxDelayMs = 1_000
 
-/** The time for which a connection to a replica is kept, in ms. */
+/** How long a connection to a replica is kept before the next reconnect (ms). */
 const replicaGraceMs = 500
 
 /**
- * Makes INFO answer even if Redis refuses it, here and in the client's duplicates. BullMQ asks for the version once, and after
- * an error it fails every later step at once and for ever: an ACL may forbid INFO, and a script that blocks Redis does so for
- * a while.
+ * Makes INFO succeed even if Redis refuses it, on this client and its duplicates. BullMQ asks for the version once, and
+ * after an error fails every later step for good. An ACL may forbid INFO; a blocking script refuses it for a while.
  */
 function harden(client: Redis): Redis {
   const info = (...parameters: readonly unknown[]) => {
@@ -32,29 +31,29 @@ function harden(client: Redis): Redis {
     return permitted
   }
   client.on('error', (error: Error & { readonly command?: { readonly name?: string } }) => {
-    // ioredis would go on in database 0. It connects again until the database is there.
+    // ioredis would go on in database 0. Reconnect until the database exists.
     if (error.command?.name === 'select') client.disconnect(true)
   })
   const make = client.duplicate.bind(client) as (...options: unknown[]) => Redis
   return Object.assign(client, { info, duplicate: (...options: unknown[]) => harden(make(...options)) })
 }
 
-/** The oldest version that BullMQ does not warn of. Redis has ACLs since 6.0. */
+/** The oldest version that BullMQ doesn't warn about. ACLs exist since 6.0. */
 const minVersion = 'redis_version:6.2.0\r\n'
 
-/** Connects to Redis, again and again until it is closed. Commands wait meanwhile; `EventQueue.reach` does not. */
+/** Connects to Redis, and reconnects until closed. Commands wait meanwhile, except through `EventQueue.reach`. */
 export function connect(connection: RedisConnection): Redis {
   let replicaSeenAt = Number.NEGATIVE_INFINITY
-  // Connects again if the server has become a replica: after a failover, an open connection stays with the former master.
+  // After a failover, an open connection stays with the old master, now a replica. Reconnect.
   const reconnectOnError = ({ message }: Error) => {
-    // Every pending command gets the same answer, and a connection to a replica succeeds.
+    // Every pending command fails with this error: reconnect once. The next server may still be a replica.
     if (!/\bREADONLY\b/.test(message) || performance.now() - replicaSeenAt < replicaGraceMs) return false
     replicaSeenAt = performance.now()
     return true
   }
   const retryStrategy = (times: number) => Math.min(times * minDelayMs, maxDelayMs)
   const client = harden(open(connection, { retryStrategy, reconnectOnError }))
-  // Every failed attempt to reconnect emits an error. `reach` reports the outage to its callers.
+  // Every failed reconnect emits an error. `reach` reports the outage to its callers.
   return client.on('error', () => {})
 }
 
@@ -64,13 +63,13 @@ function open(connection: RedisConnection, options: RedisOptions): Redis {
   if (!isClient(connection)) return new Redis({ ...options, ...connection, ...required } as RedisOptions) as Redis
   if (!connection.isCluster) return (connection as Redis).duplicate({ ...options, ...required }) as Redis
   const { redisOptions } = (connection as Cluster).options
-  // The part of a cluster's client that is used is that of a server's.
+  // A cluster client works like a `Redis` for what we use.
   return (connection as Cluster).duplicate(undefined, {
     redisOptions: { ...redisOptions, ...required },
   }) as unknown as Redis
 }
 
-/** Does work each time a client has connected, and every minute. */
+/** Runs work on every connect, and every minute. */
 export function everyMinute(client: Redis, work: () => Promise<void>): void {
   client.on('ready', work)
   const timer = setInterval(() => client.status === 'ready' && work(), 60_000)
@@ -78,7 +77,6 @@ export function everyMinute(client: Redis, work: () => Promise<void>): void {
   client.once('end', () => clearInterval(timer))
 }
 
-/** Logs outages. */
 export function watchConnection(client: Redis, logger: Logger, isClosing: () => boolean): void {
   let isLost = false
   let timer: Timer | undefined
@@ -89,11 +87,11 @@ export function watchConnection(client: Redis, logger: Logger, isClosing: () => 
   }
   client.on('error', (error) => {
     const reason = reasonOf(error)
-    // When a connection breaks, its error is emitted before it is closed.
+    // A breaking connection emits its error before it closes.
     if (client.status !== 'ready') lost(reason)
   })
   client.on('close', () => {
-    // The connection may be back immediately. Every failed attempt to connect also emits this event.
+    // The connection may be back at once. Every failed connect also emits `close`.
     timer ??= setTimeout(() => lost('it was closed'), outageMs)
     unref(timer)
   })
@@ -105,10 +103,10 @@ export function watchConnection(client: Redis, logger: Logger, isClosing: () => 
   })
 }
 
-/** The time until a closed connection counts as an outage, in ms, if no attempt to connect has failed. */
+/** How long a closed connection may stay down before it counts as an outage, unless a connect fails first (ms). */
 const outageMs = 1_000
 
-/** Says why a connection failed. A host with several addresses fails with an error that has a code and no message. */
+/** Says why a connection failed. If a host has several addresses, the error has a code but no message. */
 function reasonOf(error: Error & { readonly code?: unknown }): string {
   withoutCommand(error)
   return error.message || String(error.code ?? error.name)

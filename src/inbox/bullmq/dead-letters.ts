@@ -17,17 +17,14 @@ import { KeptUnreadable, unreadableLetter } from './unreadable.ts'
 
 type Receiver = ReplayingReceiver & Accepting
 
-/** Dead letters: the failed jobs of the queue, and the unreadable deliveries. */
+/** Dead letters: BullMQ's failed jobs, and unreadable deliveries. */
 export class BullmqDeadLetters implements InspectedDeadLetters {
   readonly #queue: EventQueue
   readonly #unreadable: KeptUnreadable
   readonly #receiver: Receiver | undefined
   readonly #ttlMs: number
 
-  /**
-   * @param receiver parses an unreadable delivery. Without it, a replayed delivery goes to a process with a receiver
-   * @param ttlMs the time for which a discarded event is remembered, in ms
-   */
+  /** @param receiver without one, a replayed unreadable delivery goes to a process that has one */
   constructor(queue: EventQueue, receiver: Receiver | undefined, ttlMs: number) {
     this.#queue = queue
     this.#unreadable = new KeptUnreadable(queue)
@@ -40,7 +37,7 @@ export class BullmqDeadLetters implements InspectedDeadLetters {
     // If the end comes before the start, BullMQ reads up to the last job.
     if (limit < 1) return []
     const kept = await this.#unreadable.order()
-    // At most all of the unreadable deliveries are newer than the first of these.
+    // At most all unreadable deliveries are newer than the first job.
     const first = Math.max(0, offset - kept.length)
     const jobs = await this.#queue.reach((queue) => queue.getFailed(first, offset + limit - 1))
     const letters = [
@@ -69,12 +66,10 @@ export class BullmqDeadLetters implements InspectedDeadLetters {
     return [...failed, ...unreadable].sort((a, b) => a.at - b.at).map(({ key }) => key)
   }
 
-  /** Replays dead letters, and returns the keys of the replayed ones. */
   replayMany(keys: readonly string[]): Promise<readonly string[]> {
     return inBatches(keys, async (key) => ((await this.replay(key)) ? key : undefined))
   }
 
-  /** Deletes dead letters permanently, and returns the keys of the deleted ones. */
   discardMany(keys: readonly string[]): Promise<readonly string[]> {
     return inBatches(keys, async (key) => ((await this.discard(key)) ? key : undefined))
   }
@@ -97,7 +92,7 @@ export class BullmqDeadLetters implements InspectedDeadLetters {
     return replayAll(this, options, () => this.keys(options))
   }
 
-  /** Adds its event before it removes the delivery. After a crash in between, the next replay finds the event known. */
+  /** Adds the event, then removes the delivery. After a crash in between, the next replay finds the event known. */
   async #replayUnreadable(data: UnreadableData): Promise<boolean> {
     if (this.#receiver === undefined) await this.#queue.addUnreadable(data, data.key)
     else await addParsed(this.#queue, this.#receiver, data, this.#ttlMs)
@@ -106,7 +101,7 @@ export class BullmqDeadLetters implements InspectedDeadLetters {
 
   async discard(key: string): Promise<boolean> {
     const job = await this.#find(key)
-    // If an unreadable delivery arrives again, it is kept again.
+    // An unreadable delivery that arrives again is kept again.
     if (job === undefined) return this.#unreadable.remove(key)
     return isEvent(job.data) && (await this.#queue.discard(job, job.data.event, this.#ttlMs))
   }
@@ -119,7 +114,7 @@ export class BullmqDeadLetters implements InspectedDeadLetters {
 }
 
 /**
- * Adds the event of an unreadable delivery, unless it is known.
+ * Adds an unreadable delivery's event, unless it is known.
  * @throws WebhookError `malformed`
  */
 async function addParsed(queue: EventQueue, receiver: Receiver, data: UnreadableData, ttlMs: number): Promise<void> {
@@ -127,7 +122,7 @@ async function addParsed(queue: EventQueue, receiver: Receiver, data: Unreadable
   await addEvent(queue, receiver, { ...accepted, since: new Date() }, ttlMs)
 }
 
-/** Adds the event of an unreadable delivery that a process without a receiver has replayed, or keeps the delivery again. */
+/** Finishes the replay by a process without a receiver: adds the delivery's event, or keeps the delivery again. */
 export async function parseOrKeep(
   queue: EventQueue,
   receiver: Receiver,

@@ -7,34 +7,33 @@ import type { ChangeParameters, EventData } from './job.ts'
 import { type EventQueue, inBatches, unfinishedTtlMs } from './queue.ts'
 import { repeat } from './repeat.ts'
 
-// The expectations of a queue: `expected` has their ids by deadline, `expected-data` has them by id, `expected-of:<place>` has
-// the ids of a rule and a media item by the time at which they began, and `ended:<place>` is the time of its last end, for as
-// long as event keys are remembered.
+// Redis keys: `expected` has the ids by deadline, `expected-data` the data by id, `expected-of:<place>` the ids of a
+// rule and media item by start time, and `ended:<place>` the time of its last end, kept as long as event keys.
 //
-// BullMQ adds an event in a step of its own, so its effects take more than one. A process can crash after each:
+// BullMQ adds an event in one step, so its expectation changes need another. A process may crash after any step:
 //
-// 1. The event is added, and its effects with it, in the data of its job. After a crash, nothing is acknowledged. The
-//    effects wait for step 2 of the sender's next try or for step 4, whichever is first. A deadline that passes before that
-//    is reported, even if the event would have ended it: the event counts from the time at which its effects are applied.
-// 2. The effects are applied. The same step marks the event's key, so that this happens once. A duplicate applies the
-//    effects in the job, with the times of the first delivery.
-// 3. The delivery is acknowledged. What the event has ended is not reported from now on.
-// 4. The first attempt applies the effects if step 2 has not, before the first handler runs.
+// 1. Add the event, with its changes in the job's data. After a crash, nothing is acknowledged, and the changes wait
+//    for step 2 of the sender's retry or for step 4. A deadline that passes first is reported even if the event would
+//    have ended it: an event counts from the time its changes are applied.
+// 2. Apply the changes, once: the same script marks the event's key. A duplicate applies the changes stored in the job,
+//    with the first delivery's times.
+// 3. Acknowledge the delivery. What the event ended is never reported from now on.
+// 4. The first attempt applies the changes if step 2 has not, before any handler runs.
 //
-// When a deadline passes, one step takes the expectation: an end comes before it, and nothing is reported, or after it, and
-// does not take the report back. The next step adds the overdue event, and the last one removes the expectation. After a
-// crash the next process takes it again, and finds the event known if it was added. BullMQ's delayed jobs could not do
-// that: an end and a deadline would race, and deadlines would be by the clock of a process.
+// When a deadline passes, one script takes the expectation. An end before that prevents the report; an end after it
+// doesn't withdraw it. Then the overdue event is added, and finally the expectation removed. After a crash the next
+// process takes it again, and finds the event known if it was added. Delayed BullMQ jobs would race with ends, and
+// follow a process's clock.
 
-/** An expectation in Redis, with the event that it becomes. Its times are texts. */
+/** An expectation as JSON in Redis, with its overdue event. Its times are strings. */
 interface StoredExpectation extends OpenExpectation {
   readonly overdue: EventData
 }
 
-/** The part of a receiver that says what becomes of an event. */
+/** The part of a receiver needed to add events. */
 export type Accepting = Pick<InboxHost, 'handlersOf' | 'expectations'>
 
-/** Adds an event and applies its effects on expectations. Returns `false` if it was known. */
+/** Returns `false` if the event was known. */
 export async function addEvent(
   queue: EventQueue,
   { handlersOf, expectations }: Accepting,
@@ -48,16 +47,13 @@ export async function addEvent(
   const storeOverdue = (overdue: AcceptedEvent) => ({ ...overdue, owed: handlersOf(overdue.event) })
   const data = { ...owing, changes: await expectationChanges(changes, mediaId, await queue.aheadMs(), storeOverdue) }
   const isNew = await queue.add(data)
-  // Those of a repeated delivery have other times than those of the first. A job that is gone has applied them.
+  // Use the first delivery's changes: a repeated one has other times. A job that is gone has applied them.
   const stored = isNew ? data.changes : ((await queue.find(key))?.data as EventData | undefined)?.changes
   if (stored !== undefined) await queue.reach(() => applyChanges(queue, accepted, stored, ttlMs))
   return isNew
 }
 
-/**
- * Makes the parameters of the script that applies the effects.
- * @param aheadMs how far the clock that set the deadlines is ahead of that of Redis (ms)
- */
+/** @param aheadMs skew of the clock that set the deadlines, relative to Redis (ms) */
 async function expectationChanges(
   { at, begins, ends }: ExpectationChanges,
   mediaId: string,
@@ -73,13 +69,10 @@ async function expectationChanges(
   return [at.getTime(), ends.length, ...places, ...(await Promise.all(begins.map(begin))).flat()]
 }
 
-/** Hashes the rule and the media item, which can be any text. */
+/** Hashes rule and media item: both may be any text. */
 const placeOf = (rule: string, mediaId: string): MaybePromise<string> => sha256(JSON.stringify([rule, mediaId]))
 
-/**
- * Applies the effects of an event on expectations, unless that has been done.
- * @param ttlMs the time for which an end is remembered, in ms
- */
+/** Idempotent. `ttlMs`: how long an end is remembered. */
 export async function applyChanges(
   queue: EventQueue,
   { event }: AcceptedEvent,
@@ -89,11 +82,9 @@ export async function applyChanges(
   await queue.own.run('applyChanges', await sha256(event.key), unfinishedTtlMs, ttlMs, ...changes)
 }
 
-/** Counts the open expectations. */
 export const countExpected = (queue: EventQueue): Promise<number> =>
   queue.reach(() => queue.client.zcard(queue.own.of('expected')))
 
-/** Lists the open expectations that are due first. */
 export async function listExpected(queue: EventQueue, given?: number): Promise<readonly OpenExpectation[]> {
   const { client, own } = queue
   const limit = limitOf('expected', given)
@@ -107,21 +98,20 @@ export async function listExpected(queue: EventQueue, given?: number): Promise<r
   })
 }
 
-/** Maximum number of expectations that this process hands over at a time. */
+/** Overdue expectations handed over per round. */
 const batchSize = 100
 
-/** The time after which another process takes what this one has not handed over (ms). */
+/** How long a taken expectation is reserved (ms). Then another process may hand it over. */
 const leaseMs = 5_000
 
-/** Maximum time between two checks, in ms. Another process can add a deadline at any time. */
+/** Longest time between rounds (ms). Another process can add a deadline at any time. */
 const checkMs = 1_000
 
 type Taken = [nextInMs: string | null, overdue: [id: string, data: string][]]
 
 /**
- * Hands over what is overdue to the processes of the queue, at each deadline and at least every second. It does so also if
- * Redis is almost full: a job takes the place of its expectation, and is removed once it is handled. Returns a function that
- * stops it.
+ * Turns overdue expectations into events, at each deadline and at least every second. Runs even if Redis is almost
+ * full: the job replaces its expectation and goes once handled. Returns a function that stops it.
  */
 export const handOverOverdue = (queue: EventQueue): (() => void) =>
   repeat(async () => {

@@ -18,24 +18,24 @@ import { readMinutes, readStats } from './stats.ts'
 
 /** The options of `openInboxQueue`. */
 export interface InboxQueueOptions {
-  /** The URL of Redis, options for ioredis, or a client of ioredis. */
+  /** A Redis URL, ioredis options, or an ioredis client. */
   readonly connection: RedisConnection
   /**
-   * The name of the queue in Redis.
+   * Queue name in Redis.
    * @defaultValue 'media-webhooks'
    */
   readonly queue?: string
 }
 
-/** Maximum time that a step in Redis may take, in ms. */
+/** Time limit of a Redis step (ms). */
 const timeoutMs = 10_000
 
-/** The time for which a discarded event is remembered, in ms: the default of `bullmqInbox`. */
+/** How long a discarded event is remembered (ms): the default of `bullmqInbox`. */
 const ttlMs = 86_400_000
 
 /**
- * Opens the queue of a `bullmqInbox` to inspect it. A page of one type, state or media item, and a history of unfinished
- * events, go through an index of all events. It makes no queue.
+ * Opens the queue of a `bullmqInbox` for inspection. Creates no queue. Pages filtered by type, state or media item, and
+ * histories, scan an index of all unfinished events.
  * @throws WebhookError `invalid_option`; `unavailable` when there is no such queue, or Redis cannot be reached
  */
 export async function openInboxQueue(options: InboxQueueOptions): Promise<InspectedInbox> {
@@ -70,9 +70,9 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<Inspec
 }
 
 const noQueue = (name: string): string =>
-  `Redis has no queue ${name} of an inbox: start a receiver with bullmqInbox, or give the queue's name (queue, or --queue)`
+  `Redis has no queue ${name} of an inbox: start a receiver with bullmqInbox, or check the name (option queue, or --queue)`
 
-/** Resolves when the client has connected. Rejects with the first error, although the client continues to try. */
+/** Resolves on connect. Rejects with the first error, although the client keeps trying. */
 const connected = ({ client }: EventQueue): Promise<void> =>
   new Promise((resolve, reject) => {
     client.once('ready', resolve)

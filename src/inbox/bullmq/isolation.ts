@@ -1,12 +1,11 @@
 import { within } from '../../internal/timers.ts'
 
-/** Maximum time that an event runs alone, and maximum time that it waits for others to end, in ms. */
+/** How long a suspect runs alone, and how long it waits for the others to end (ms). */
 const aloneMs = 10_000
 
 /**
- * Runs events side by side, and a suspect alone. A suspect is an event that was running when a process ended. If the
- * process ends again, the suspect is the cause. After `aloneMs` the others continue beside it, so that one long handler
- * does not hold them up.
+ * Runs events side by side, but suspects alone. A suspect was running when a process crashed; if the process crashes
+ * again, the suspect is the cause. After `aloneMs` the others continue beside it, so a slow handler doesn't block them.
  */
 export class Isolation {
   #running = 0

@@ -3,13 +3,10 @@ import type { HandlerName } from '../inbox.ts'
 import type { EventQueue } from './queue.ts'
 import { repeat } from './repeat.ts'
 
-/** Maximum delay before handlers are published again after a failure (ms). */
+/** Longest delay before publishing is retried (ms). */
 const afterFailureMs = 1_000
 
-/**
- * The handlers of the running processes. Each process publishes its own in Redis, and renews them every third of a
- * lease.
- */
+/** The handlers of all running processes. Each publishes its own in Redis, renewed every third of a lease. */
 export class LiveHandlers {
   readonly #queue: EventQueue
   readonly #own: () => readonly HandlerName[]
@@ -19,16 +16,13 @@ export class LiveHandlers {
   readonly #stop: () => void
   #published: readonly HandlerName[] = []
 
-  /**
-   * @param own the handlers of this process, another array after each change
-   * @param ttlMs the time for which the name of a removed handler is kept (ms)
-   */
+  /** @param ttlMs how long a removed handler's name is kept */
   constructor(queue: EventQueue, own: () => readonly HandlerName[], leaseMs: number, ttlMs: number) {
     this.#queue = queue
     this.#own = own
     this.#leaseMs = leaseMs
     this.#ttlMs = ttlMs
-    // The inbox logs an outage of Redis.
+    // The inbox logs outages.
     this.#stop = repeat(() =>
       this.read().then(
         () => leaseMs / 3,
@@ -37,12 +31,11 @@ export class LiveHandlers {
     )
   }
 
-  /** Publishes the handlers of this process if they have changed. */
   publish(): Promise<unknown> | undefined {
     return this.#published === this.#own() ? undefined : this.read()
   }
 
-  /** Reads the handlers of all processes, and publishes those of this one. */
+  /** Reads all processes' handlers, and publishes this one's. */
   async read(): Promise<PublishedHandlers> {
     const own = this.#own()
     const [live, removed] = await this.#queue.reach(() => this.#write(own))
@@ -50,7 +43,6 @@ export class LiveHandlers {
     return { live: live.map((handlers) => JSON.parse(handlers)), removed: removed.map((name) => JSON.parse(name)) }
   }
 
-  /** Replaces what this process has published. */
   #write(own: readonly HandlerName[]): Promise<[live: string[], removed: string[]]> {
     const names = new Set([...this.#published, ...own].map(({ name }) => JSON.stringify(name)))
     const parameters = [this.#id, Math.ceil(this.#leaseMs), Math.ceil(this.#ttlMs), handlersJson(own), ...names]
@@ -59,7 +51,7 @@ export class LiveHandlers {
 
   stop(): void {
     this.#stop()
-    // If Redis is unreachable, the published handlers expire.
+    // If Redis is unreachable, they expire.
     if (this.#queue.isReady) this.#write([]).catch(() => {})
   }
 }

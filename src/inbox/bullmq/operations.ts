@@ -1,7 +1,7 @@
 import { keptOperations, type OperationStorage, operationsIn } from '../operations/operations.ts'
 import type { EventQueue } from './queue.ts'
 
-/** What operators did, as a list in Redis: each operation, and the short ids of its events in the line after it. */
+/** Operations as a Redis list. Each entry is the operation, a newline, and the short ids of its events. */
 export function operationList(queue: EventQueue): OperationStorage {
   const { client } = queue
   const key = queue.own.of('operations')

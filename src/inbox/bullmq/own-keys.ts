@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis'
 import { scripts } from './scripts.ts'
 
-/** The keys of the inbox in Redis. They are apart from those of its queue, which belong to BullMQ alone. */
+/** The inbox's own Redis keys, apart from those of BullMQ. */
 export class OwnKeys {
   readonly prefix: string
   readonly #client: Record<string, (...parameters: unknown[]) => Promise<unknown>>
@@ -12,18 +12,17 @@ export class OwnKeys {
     this.#client = client as never
   }
 
-  /** Returns the full name of a key. */
   of(name: string): string {
     return this.prefix + name
   }
 
-  /** Runs a script. The prefix is its only key, which leads to the node of the queue in a cluster, and its first parameter. */
+  /** Runs a script. The prefix is its only key, which routes to the queue's cluster node, and its first argument. */
   run<Result = number>(script: keyof typeof scripts, ...parameters: readonly (string | number)[]): Promise<Result> {
     return this.#client[commandOf(script)]?.(this.prefix, this.prefix, ...parameters) as Promise<Result>
   }
 }
 
-/** The client has BullMQ's scripts as well. */
+/** Prefixed: the client has BullMQ's scripts as well. */
 const commandOf = (script: string): string => `webhooks:${script}`
 
 /** Pairs the members that `WITHSCORES` returns with their scores. */

@@ -2,14 +2,11 @@ import type { PauseStorage } from '../operations/pauses.ts'
 import type { Pause } from '../reading.ts'
 import type { EventQueue } from './queue.ts'
 
-/**
- * The pauses in Redis. BullMQ pauses the queue for all processes: while it is paused, no worker gets a job. A hash has the
- * handlers, and who has paused the queue.
- */
+/** Pauses in Redis. BullMQ pauses the queue itself. A hash has the paused handlers, and who paused the queue. */
 export function pauseStorage(queue: EventQueue): PauseStorage {
   const { client } = queue
   const key = queue.own.of('pauses')
-  /** The time at which this process first saw the queue paused, if another program, such as Bull Board, has done that. */
+  /** When this process first saw the queue paused by another program, such as Bull Board. */
   let seenAt: Date | undefined
   return {
     list: () =>

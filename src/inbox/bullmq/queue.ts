@@ -14,29 +14,27 @@ import { OwnKeys } from './own-keys.ts'
 import { Refusals } from './refusals.ts'
 import { handledMark } from './scripts.ts'
 
-/** The name of the queue, unless the user gives another one. */
 export const standardQueue = 'media-webhooks'
 
 /** @throws WebhookError `invalid_option` */
 export function checkQueue(by: string, connection: unknown, queue: unknown): void {
   checkConnection(by, connection)
   if (typeof queue !== 'string' || !/^[^:]+$/.test(queue))
-    throw new WebhookError('invalid_option', `${by}: queue has to be a name without a colon`)
+    throw new WebhookError('invalid_option', `${by}: queue must be a name without a colon`)
 }
 
-/** A BullMQ job that is an event, or an unreadable delivery. */
 export type EventJob = Job<JobData>
 
-/** The TTL of an unfinished event's key (ms): it ends with its job, unless another program removes that. */
+/** TTL of an unfinished event's key (ms). It ends with its job, unless another program removes the job. */
 export const unfinishedTtlMs = 365 * 86_400_000
 
-/** The TTL of the right to change a dead letter (ms). */
+/** TTL of the lock on a dead letter (ms). */
 const lockTtlMs = 10_000
 
-/** Maximum time that closing waits for Redis, in ms. */
+/** Longest wait for Redis while closing (ms). */
 export const disconnectMs = 1_000
 
-// The receiver's schedule says when to stop retrying. BullMQ retries a job only if it has a number of attempts.
+// BullMQ retries only jobs with a number of attempts; the receiver's schedule decides when to stop.
 const jobOptions = {
   attempts: 1_000_000_000,
   backoff: { type: 'custom' },
@@ -45,10 +43,10 @@ const jobOptions = {
 } as const
 
 /**
- * The queue in Redis, and the keys of its events. The id of an event's job is a hash of its key, and BullMQ ignores a job
- * whose id it has. So an event has one job until it is handled or discarded, whatever state it is in, and a process that
- * crashes before it adds the job leaves that to the sender's next try. After that a key of ours remembers the event. A
- * delivery that was repeated meanwhile may add the job once more: an attempt looks at the key first.
+ * The queue in Redis and the keys of its events. A job's id is a hash of the event's key, and BullMQ ignores an id it
+ * already has, so an event has one job until it is handled or discarded. If a process crashes before it adds the job,
+ * the sender's retry does. Then a key of ours remembers the event. A delivery repeated at that moment may add the job
+ * again, so attempts check the key.
  */
 export class EventQueue {
   readonly jobs: Queue<JobData>
@@ -60,7 +58,7 @@ export class EventQueue {
   readonly #process = crypto.randomUUID().slice(0, 13)
   #tokens = 0
 
-  /** @param logger absent: writes nothing to Redis until something is added, and logs nothing */
+  /** @param logger absent: logs nothing, and writes nothing to Redis until something is added */
   constructor(name: string, connection: RedisConnection, timeoutMs: number, logger?: Logger) {
     this.client = connect(connection)
     this.own = new OwnKeys(this.client, name)
@@ -75,12 +73,11 @@ export class EventQueue {
     this.refusals = new Refusals(this.client, this.own, name, logger)
   }
 
-  /** `true` if Redis is connected. */
   get isReady(): boolean {
     return this.client.status === 'ready'
   }
 
-  /** Runs a step. The step fails if Redis stays disconnected, and does not wait longer. */
+  /** Runs a step. Fails fast if Redis stays disconnected. */
   async reach<T>(step: (jobs: Queue<JobData>) => Promise<T>): Promise<T> {
     try {
       return await this.#reach(() => step(this.jobs))
@@ -90,7 +87,7 @@ export class EventQueue {
     }
   }
 
-  /** Adds the event unless its key is known. Returns `true` to one caller, even if its steps are repeated. */
+  /** Adds the event unless its key is known. Returns `true` to a single caller, even if its steps are repeated. */
   async add(accepted: EventData): Promise<boolean> {
     const { key, type } = accepted.event
     const jobId = await sha256(key)
@@ -99,7 +96,7 @@ export class EventQueue {
     return this.reach(async (jobs) => {
       await this.refusals.checkRights()
       const first = await this.own.run<string>('remember', ...parameters)
-      // Who was first may have crashed before it added the job.
+      // The first caller may have crashed before it added the job.
       if (first !== handledMark) await jobs.add(type, accepted, { ...jobOptions, jobId })
       return first.endsWith(token)
     })
@@ -111,7 +108,6 @@ export class EventQueue {
     await this.reach((jobs) => jobs.add('unreadable', data, { ...jobOptions, jobId }))
   }
 
-  /** Returns how far this process's clock is ahead of that of Redis (ms). */
   async aheadMs(): Promise<number> {
     if (!this.clock.isKnown) await this.reach(() => this.clock.sync())
     return this.clock.aheadMs
@@ -121,46 +117,45 @@ export class EventQueue {
     return `${this.#process}-${(this.#tokens++).toString(36)}`
   }
 
-  /** Finds the job of an unfinished event. */
   async find(key: string): Promise<EventJob | undefined> {
     const id = await sha256(key)
     return this.reach((jobs) => jobs.getJob(id))
   }
 
-  /** Returns `true` if an event was handled or discarded although its job has not ended. */
+  /** Returns `true` if the event was handled or discarded although its job has not ended. */
   async isHandled({ id }: EventJob): Promise<boolean> {
     return (await this.client.get(this.own.of(`key:${id}`))) === handledMark
   }
 
-  /** Remembers for `ms` that an event was handled or discarded. Call it before its job ends. */
+  /** Remembers an event as handled or discarded for `ms`. Call it before its job ends. */
   async end({ id }: EventJob, event: MediaEvent, ms: number): Promise<void> {
     await this.own.run('end', id as string, ms, await memberOf(id as string, event))
   }
 
-  /** Records the progress of an event in the data of its job: BullMQ streams what it calls the progress to all listeners. */
+  /** Records an event's progress in its job's data. What BullMQ calls progress is streamed to all listeners. */
   async record(job: EventJob, progress: JobProgress): Promise<void> {
     const before = job.data
     try {
       await job.updateData({ ...(before as EventData), progress })
     } catch (error) {
-      // BullMQ has set the data already.
+      // BullMQ has already set the data.
       job.data = before
       // Another program may have removed the job.
       if (!hasCode(error, ErrorCode.JobNotExist)) throw error
     }
   }
 
-  /** Postpones an active job, by the clock of Redis: every process must agree on when it is due. */
+  /** Postpones an active job by Redis time: processes must agree on when it is due. */
   async postpone({ id, token }: EventJob, delayMs: number): Promise<void> {
     await this.jobs.getBackend().moveToDelayed(id as string, this.clock.now(), delayMs, token, { skipAttempt: true })
   }
 
-  /** Passes a dead letter to the handlers again. Returns `false` if another caller was first. */
+  /** Replays a dead letter. Returns `false` if another caller was first. */
   revive(job: EventJob): Promise<boolean> {
     return this.#locked(job, () => this.#move(() => job.retry('failed')))
   }
 
-  /** Removes a dead letter, and remembers it for `ms`. Returns `false` if another caller was first. */
+  /** Removes a dead letter and remembers it for `ms`. Returns `false` if another caller was first. */
   discard(job: EventJob, event: MediaEvent, ms: number): Promise<boolean> {
     return this.#locked(job, async () => {
       if (!(await this.reach(() => job.isFailed()))) return false
@@ -170,7 +165,7 @@ export class EventQueue {
     })
   }
 
-  /** Keeps a dead letter from being replayed while it is discarded, which takes BullMQ more than one step. */
+  /** Locks a dead letter: a discard takes BullMQ several steps, and a replay must not come in between. */
   async #locked({ id }: EventJob, change: () => Promise<boolean>): Promise<boolean> {
     const key = this.own.of(`changing:${id}`)
     const token = this.#token()
@@ -182,17 +177,17 @@ export class EventQueue {
     try {
       return await change()
     } finally {
-      // If this fails, the right expires.
+      // If this fails, the lock expires.
       await this.client.del(key).catch(() => {})
     }
   }
 
-  /** Starts the next attempt of an event immediately. Returns `false` if the event does not wait for one. */
+  /** Starts a retrying event's next attempt now. Returns `false` if the event is not waiting for one. */
   promote(job: EventJob): Promise<boolean> {
     return this.#move(() => job.promote())
   }
 
-  /** Moves a job to another state. Returns `false` if it has left its state already. */
+  /** Moves a job to another state. Returns `false` if it has already left its state. */
   async #move(step: () => Promise<void>): Promise<boolean> {
     try {
       await this.reach(step)
@@ -203,7 +198,6 @@ export class EventQueue {
     }
   }
 
-  /** Closes the connection. It waits up to `ms` for Redis. */
   async close(ms = disconnectMs): Promise<void> {
     // Redis answers QUIT after all earlier commands.
     const closed = this.jobs.close().then(() => this.client.quit())
@@ -215,7 +209,7 @@ export class EventQueue {
 const hasCode = (error: unknown, ...codes: readonly ErrorCode[]): boolean =>
   codes.includes((error as { readonly code?: ErrorCode } | undefined)?.code as ErrorCode)
 
-/** Runs a step for each id or key, 100 at a time, and returns what the steps return. */
+/** Maps ids or keys, 100 at a time, dropping `undefined`. */
 export async function inBatches<T>(
   keys: readonly string[],
   step: (key: string) => Promise<T | undefined>,
@@ -226,9 +220,9 @@ export async function inBatches<T>(
   return found.filter((each) => each !== undefined)
 }
 
-/** Makes the part of an index's member that is equal for the events of a media item. */
+/** The part of an index member shared by a media item's events. */
 export const mediaPart = async (mediaId: string): Promise<string> => (await sha256(mediaId)).slice(0, 16)
 
-/** Makes the member of an event in the index by acceptance: the id of its job, its media item and its type. */
+/** An event's member in the acceptance index: job id, media item and type. */
 const memberOf = async (jobId: string, { mediaId, type }: MediaEvent): Promise<string> =>
   `${jobId}:${await mediaPart(mediaId)}:${type}`

@@ -3,33 +3,35 @@ import type { Logger } from '../../internal/logger.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
 import type { OwnKeys } from './own-keys.ts'
 
-/** A reason is logged again once Redis has not given it for this time (ms). */
+/** Quiet time before the same reason is logged again (ms). */
 const quietMs = 60_000
 
-/** What the operator must do, by the error of Redis. Scripts of Redis 6 have the code in the middle of the message. */
+/** The fix per Redis error. Scripts on Redis 6 have the code mid-message. */
 const fixes: readonly (readonly [RegExp, string])[] = [
-  [/\bMISCONF\b/, 'Redis cannot write to its disk: free some space, and look at its log'],
+  [/\bMISCONF\b/, 'Redis cannot write to disk: free some space and check its log'],
   [/\bOOM\b/, 'Redis is full: raise maxmemory, or discard dead letters'],
   [/\b(READONLY|MASTERDOWN)\b/, 'this server is a replica: connect to its master'],
   [/\bLOADING\b/, 'Redis is loading its data'],
   [/\bBUSY\b/, 'a script blocks Redis: SCRIPT KILL ends it'],
-  [/\bCLUSTERDOWN\b/, 'the cluster has lost a master: look at CLUSTER INFO'],
-  [/\b(CROSSSLOT|MOVED|ASK)\b|non local key/, "in Redis Cluster the queue's name needs a hash tag: '{media-webhooks}'"],
+  [/\bCLUSTERDOWN\b/, 'the cluster has lost a master: check CLUSTER INFO'],
+  [
+    /\b(CROSSSLOT|MOVED|ASK)\b|non local key/,
+    "in Redis Cluster the queue's name must have a hash tag: '{media-webhooks}'",
+  ],
 ]
 
-/** An ACL forbids it. Inside of scripts Redis names neither the command nor the key. */
+/** Forbidden by an ACL. Inside scripts, Redis names neither command nor key. */
 const forbidden = /\bNOPERM\b|\bcan't (run this command|access at least one of the keys)/
 
-/** Returns true if Redis was reached, and answered with an error. */
 export const isRefusal = (error: unknown): error is Error => error instanceof Error && error.name === 'ReplyError'
 
-/** Logs what Redis refuses, with the reason and the fix: one line a reason, however often it is refused. */
+/** Logs why Redis refuses steps, and the fix: one line per reason, throttled. */
 export class Refusals {
   readonly #client: Redis
   readonly #own: OwnKeys
   readonly #queue: string
   readonly #logger: Logger | undefined
-  /** When each reason was last given (`performance.now()`, ms). */
+  /** Last occurrence of each reason (`performance.now()`, ms). */
   readonly #reasons = new Map<string, number>()
 
   #hasRights = false
@@ -45,9 +47,9 @@ export class Refusals {
   }
 
   /**
-   * Checks the rights, once a connection. BullMQ's script that adds an event keeps what it has written when Redis forbids one
-   * of its commands, so the next delivery would be the duplicate of an event that nobody handles.
-   * @throws ReplyError if one is missing
+   * Checks the ACL, once per connection. If Redis forbids a command halfway through BullMQ's script, the writes so far
+   * stay: the next delivery would be the duplicate of an event that nobody handles.
+   * @throws ReplyError if a right is missing
    */
   async checkRights(): Promise<void> {
     if (this.#hasRights) return
@@ -58,9 +60,9 @@ export class Refusals {
 
   /** Returns true if the error is a refusal. */
   note(error: unknown): boolean {
-    // An error of the login is part of an outage, which the inbox logs.
+    // A failed login is part of an outage, which the inbox logs.
     if (!isRefusal(error) || this.#client.status !== 'ready') return false
-    // The hash and the line of the script differ from step to step.
+    // Drop the script's hash and line, which differ from step to step.
     const reason = error.message.replace(/\.?( script: [\s\S]*)?$/, '')
     const now = performance.now()
     const before = this.#reasons.get(reason) ?? Number.NEGATIVE_INFINITY
@@ -72,8 +74,8 @@ export class Refusals {
   async #log(error: Error, reason: string): Promise<void> {
     const fix = forbidden.test(reason)
       ? `Its user needs ${await this.#missingRights(reason)}`
-      : (fixes.find(([pattern]) => pattern.test(reason))?.[1] ?? 'Look up the error in the documentation of Redis')
-    const waiting = 'until then what needs it waits, and deliveries that need it are answered 503'
+      : (fixes.find(([pattern]) => pattern.test(reason))?.[1] ?? 'Look up the error in the Redis docs')
+    const waiting = 'until then, work that needs it waits and deliveries are answered 503'
     this.#logger?.error(
       { err: withoutCommand(error) },
       `Redis refuses a step of the inbox (${reason}). ${fix}; ${waiting}`,

@@ -1,8 +1,8 @@
 import { type Timer, unref } from '../../internal/timers.ts'
 
 /**
- * Repeats work, from the next turn of the event loop on. Returns a function that stops it.
- * @param work resolves with the delay before the next run (ms), and must not reject
+ * Repeats work, starting in the next event-loop turn. Returns a function that stops it.
+ * @param work resolves with the delay before the next run (ms); must not reject
  */
 export function repeat(work: () => Promise<number>): () => void {
   let timer: Timer | undefined

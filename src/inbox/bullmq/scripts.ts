@@ -1,7 +1,7 @@
-/** The value of an event's key once the event was handled or discarded. */
+/** The value of a handled or discarded event's key. */
 export const handledMark = 'handled'
 
-/** The place of an open expectation is the first part of its id. */
+/** An open expectation's id starts with its place. */
 const removeExpectation = `
 local function placeOf(id) return string.match(id, '^[^:]+') end
 local function removeExpectation(prefix, id)
@@ -10,12 +10,9 @@ local function removeExpectation(prefix, id)
   redis.call('HDEL', prefix .. 'expected-data', id)
 end`
 
-/**
- * The steps that must be atomic. Every key in them is one of ours: it begins with the prefix of `OwnKeys`. Times and TTLs are in
- * ms.
- */
+/** Atomic steps, on the inbox's own keys only: all start with the prefix of `OwnKeys`. Times and TTLs in ms. */
 export const scripts = {
-  /** Remembers an event and its place in the order of acceptance. Returns who was first, or `handledMark`. */
+  /** Remembers an event and its place in acceptance order. Returns the first caller's token, or `handledMark`. */
   remember: `
 local prefix, id, token, ttl, member = unpack(ARGV)
 local key, events = prefix .. 'key:' .. id, prefix .. 'events'
@@ -25,13 +22,12 @@ redis.call('SET', key, token, 'PX', ttl)
 redis.call('ZADD', events, 'NX', redis.call('INCR', prefix .. 'sequence'), member)
 return token`,
 
-  /** Remembers that an event was handled or discarded. */
   end: `
 local prefix, id, ttl, member = unpack(ARGV)
 redis.call('SET', prefix .. 'key:' .. id, '${handledMark}', 'PX', ttl)
 return redis.call('ZREM', prefix .. 'events', member)`,
 
-  /** Keeps an unreadable delivery, and the newest ones up to a number. Leaves alone what is kept, unless told to replace it. */
+  /** Keeps an unreadable delivery and drops the oldest beyond a limit. Replaces a kept one only if `replaces`. */
   keepUnreadable: `
 local prefix, key, data, now, max, replaces = unpack(ARGV)
 local order, kept = prefix .. 'unreadable', prefix .. 'unreadable-data'
@@ -44,7 +40,7 @@ for _, old in ipairs(redis.call('ZRANGE', order, 0, -max - 1)) do
 end
 return 1`,
 
-  /** Removes an unreadable delivery, or only one with this data. Returns 0 if another caller was first, or has kept it again. */
+  /** Removes an unreadable delivery, or only this data. Returns 0 if another caller was first, or kept it again. */
   removeUnreadable: `
 local prefix, key, expected = unpack(ARGV)
 local data = redis.call('HGET', prefix .. 'unreadable-data', key)
@@ -53,8 +49,8 @@ redis.call('ZREM', prefix .. 'unreadable', key)
 return redis.call('HDEL', prefix .. 'unreadable-data', key)`,
 
   /**
-   * Applies the effects of an event on expectations, once: the event's key says that it was done. The places that it ends
-   * follow its parameters, and then the id, deadline and data of each expectation that it begins.
+   * Applies an event's expectation changes, once: its key is marked. ARGV continues with the places it ends, then the
+   * id, deadline and data of each expectation it begins.
    */
   applyChanges: `${removeExpectation}
 local prefix, id, keyTtl, endTtl, at, ends = unpack(ARGV, 1, 6)
@@ -82,8 +78,8 @@ end
 return 1`,
 
   /**
-   * Takes expectations whose deadline has passed: no event ends them from now on. A caller that crashes before it removes
-   * them leaves them to the next one. Returns the time until the next deadline, and the id and the data of each.
+   * Takes overdue expectations: no event can end them any more. If the caller crashes before it removes them, the next
+   * one takes them again. Returns the time until the next deadline, and the id and data of each.
    */
   takeOverdue: `${removeExpectation}
 local prefix, limit, leaseMs = unpack(ARGV)
@@ -103,13 +99,11 @@ end
 local next = redis.call('ZRANGE', deadlines, 0, 0, 'WITHSCORES')[2]
 return {next and tostring(next - now) or false, found}`,
 
-  /** Removes an expectation. */
   removeExpected: `${removeExpectation}
 local prefix, id = unpack(ARGV)
 removeExpectation(prefix, id)
 return 1`,
 
-  /** Replaces the numbers of a process in some minutes, which follow the parameters. */
   writeActivity: `
 local prefix, process, ttl = unpack(ARGV, 1, 3)
 for i = 4, #ARGV, 2 do
@@ -119,7 +113,6 @@ for i = 4, #ARGV, 2 do
 end
 return 1`,
 
-  /** Returns each minute with the numbers of each process. */
   readActivity: `
 local prefix, first, last = unpack(ARGV)
 local found = {}
@@ -131,8 +124,8 @@ end
 return found`,
 
   /**
-   * Publishes the handlers of a process for the time of its lease. Returns those of all processes, and the names of the removed
-   * ones: no process has them. The names that this process has, or no longer has, follow as JSON.
+   * Publishes a process's handlers for a lease. Returns those of all processes, and the names of removed handlers,
+   * which no process has. ARGV continues with the names this process has or no longer has, as JSON.
    */
   publishHandlers: `
 local prefix, process, leaseMs, removedTtl, own = unpack(ARGV, 1, 5)
@@ -154,8 +147,8 @@ end
 return {live, redis.call('SMEMBERS', removed)}`,
 
   /**
-   * Returns the commands that the ACL of this user forbids among those that the docs ask for, as rights to add. It asks for
-   * all of them, since the next version of BullMQ may use others. Redis 6 cannot tell.
+   * Returns the commands the ACL forbids, as rights to add. Checks all that the docs ask for: the next BullMQ may use
+   * others. Redis 6 can't tell.
    */
   missingRights: `
 if not redis.acl_check_cmd then return {} end

@@ -4,20 +4,16 @@ import { withoutCommand } from '../../storage/reach-redis.ts'
 import { everyMinute } from './connection.ts'
 import type { EventQueue } from './queue.ts'
 
-/** Reads a field of what Redis says about itself. */
 const fieldOf = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
 
-/** A setting of Redis that can lose events, or that keeps events from being accepted. */
+/** A Redis setting that can lose or block events. */
 interface Problem {
   readonly level: 'warn' | 'error'
   readonly message: string
   readonly details?: object
 }
 
-/**
- * Warns if settings of Redis can lose events, once for each change. They can be changed while Redis runs, and a failover may
- * lead to another server.
- */
+/** Warns about settings that can lose events, once per change: at runtime, or by a failover to another server. */
 export function watchSettings(client: Redis, queue: string, logger: Logger): void {
   const isInOneSlot = /\{[^}]+\}/.test(queue)
   let known = new Set<string>()
@@ -30,12 +26,12 @@ export function watchSettings(client: Redis, queue: string, logger: Logger): voi
       known = new Set(problems.map((problem) => JSON.stringify(problem)))
       isReadable = true
     } catch (error) {
-      // An outage is logged elsewhere, and closing is not an outage.
+      // Outages are logged elsewhere, and closing isn't one.
       if (!isReadable || client.status !== 'ready') return
       isReadable = false
       logger.warn(
         { err: withoutCommand(error) },
-        'the settings of Redis could not be read (+info permits it). Make sure that appendonly is on and maxmemory-policy is noeviction',
+        'cannot read the settings of Redis (allow it with +info). Make sure that appendonly is on and maxmemory-policy is noeviction',
       )
     }
   })
@@ -47,13 +43,13 @@ function problemsOf(info: string, isInOneSlot: boolean): readonly Problem[] {
   if (fieldOf(info, 'aof_enabled') === '0')
     problems.push({
       level: 'warn',
-      message: 'Redis has appendonly off: acknowledged events are lost when it ends. Set appendonly to yes',
+      message: 'Redis has appendonly off: a restart can lose acknowledged events. Set appendonly to yes',
     })
   if (fieldOf(info, 'cluster_enabled') === '1' && !isInOneSlot)
     problems.push({
       level: 'error',
       message:
-        "Redis is a cluster, which refuses events: the queue's name needs a hash tag, such as '{media-webhooks}'",
+        "Redis is a cluster and refuses events: the queue's name must have a hash tag, such as '{media-webhooks}'",
     })
   if (policy !== undefined && policy !== 'noeviction')
     problems.push({
@@ -64,23 +60,17 @@ function problemsOf(info: string, isInOneSlot: boolean): readonly Problem[] {
   return problems
 }
 
-/**
- * The part of Redis' memory that may be used when an event is accepted. Handling the event needs more until it is
- * removed.
- */
+/** Share of Redis memory above which no event is accepted. Handling needs more until the event is removed. */
 const maxUsed = 0.9
 
-/** A reading of Redis' memory is valid for this time, in ms, and for this number of events. */
+/** How long a memory reading is valid (ms), and for how many events. */
 const validMs = 1_000
 const validEvents = 100
 
-/** Maximum memory of the deliveries that wait for Redis, in bytes. Most wait during an outage, each up to `timeoutMs`. */
+/** Memory limit for deliveries waiting for Redis (bytes). Most wait during an outage, up to `timeoutMs` each. */
 const maxWaiting = 64 * 1024 * 1024
 
-/**
- * Knows whether Redis has room for more events, up to a second late. Without free memory, none of the stored events
- * could be handled.
- */
+/** Tells, up to a second late, if Redis has room for more events. In a full Redis, none could be handled. */
 export class Room {
   readonly #queue: EventQueue
   readonly #logger: Logger
@@ -95,7 +85,7 @@ export class Room {
     this.#logger = logger
   }
 
-  /** Stores a delivery of some size in bytes. Resolves with `undefined` if there is no room for it. */
+  /** Stores a delivery of that size (bytes). Resolves with `undefined` if there is no room. */
   async store<T>(size: number, step: () => Promise<T>): Promise<T | undefined> {
     if (this.#waiting >= maxWaiting) return undefined
     this.#waiting += size
@@ -109,7 +99,7 @@ export class Room {
   async #hasRoom(): Promise<boolean> {
     const isStale = performance.now() - this.#readAt > validMs || (!this.#isFull && this.#eventsLeft-- <= 0)
     if (isStale) this.#reading ??= this.#read()
-    // If there was room, nothing waits. A rejected delivery may never come again.
+    // If there was room, don't wait. If not, do: a rejected delivery may never come again.
     if (this.#isFull) await this.#reading
     return !this.#isFull
   }

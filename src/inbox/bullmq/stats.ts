@@ -6,10 +6,9 @@ import { isEvent } from './job.ts'
 import type { EventQueue } from './queue.ts'
 import { KeptUnreadable } from './unreadable.ts'
 
-/** Maximum number of jobs that are examined to find one that has not started. */
+/** Jobs examined to find one that has not started. */
 const maxExamined = 100
 
-/** Counts the events in the queue by state. */
 export async function readStats(queue: EventQueue, events: Pick<BullmqEvents, 'countHeld'>): Promise<InboxStats> {
   const [counts, held, unreadable, expected] = await Promise.all([
     queue.reach((jobs) => jobs.getJobCounts('wait', 'active', 'delayed', 'failed')),
@@ -27,7 +26,7 @@ export async function readStats(queue: EventQueue, events: Pick<BullmqEvents, 'c
   }
 }
 
-/** Finds the time of the first event that waits to start. An event that has started before waits for another attempt. */
+/** Returns when the first event that has not started was received. A started one waits for another attempt. */
 async function findOldest(queue: EventQueue): Promise<Date | undefined> {
   for (const id of await queue.reach((jobs) => jobs.getRanges(['wait'], 0, maxExamined - 1, true))) {
     const job = await queue.reach((jobs) => jobs.getJob(id))
@@ -37,10 +36,10 @@ async function findOldest(queue: EventQueue): Promise<Date | undefined> {
   return undefined
 }
 
-/** The time for which Redis keeps a minute, in ms: an hour longer than it is shown, since clocks differ. */
+/** TTL of an activity minute (ms): an hour longer than shown, since clocks differ. */
 const ttlMs = activityKeptMs + 3_600_000
 
-/** The activity in Redis, where each process has a field of its own for each minute. The inbox logs an outage. */
+/** Activity in Redis: one field per process and minute. The inbox logs outages. */
 export function activityFields(queue: EventQueue): ActivityStorage {
   const process = crypto.randomUUID()
   return {
@@ -49,11 +48,10 @@ export function activityFields(queue: EventQueue): ActivityStorage {
   }
 }
 
-/** Reads the activity of all processes, from a minute on. */
 export function readMinutes(queue: EventQueue, first: number): Promise<readonly StoredMinute[]> {
   const now = Date.now()
   const kept = Math.max(first, minuteOf(now - activityKeptMs))
-  // The clocks of other processes can be ahead.
+  // Other processes' clocks may be ahead.
   const last = minuteOf(now) + 1
   return queue.reach(() => queue.own.run<StoredMinute[]>('readActivity', kept, last))
 }

@@ -4,7 +4,7 @@ import { toUnreadable, toUnreadableData, type UnreadableData } from './job.ts'
 import { withScores } from './own-keys.ts'
 import type { EventQueue } from './queue.ts'
 
-/** The unreadable deliveries that are kept: the newest 1,000, in keys of ours. */
+/** Unreadable deliveries, the newest 1,000, in keys of our own. */
 export class KeptUnreadable {
   readonly #queue: EventQueue
 
@@ -12,14 +12,13 @@ export class KeptUnreadable {
     this.#queue = queue
   }
 
-  /** Keeps a delivery, unless it is kept. */
+  /** Keeps a delivery, unless it already is. */
   async keep(unreadable: UnreadableDelivery): Promise<void> {
     await this.#put(await toUnreadableData(unreadable), 0)
   }
 
-  /** Keeps a delivery again that still cannot be parsed. */
   async keepAgain({ key, unreadable }: UnreadableData, reason: string): Promise<void> {
-    // Another text than before, so that who replayed it does not remove it.
+    // Differs from before, so whoever replayed the delivery doesn't remove it.
     await this.#put({ key, unreadable: { ...unreadable, reason }, keptAgainAt: this.#queue.clock.now() }, 1)
   }
 
@@ -28,10 +27,7 @@ export class KeptUnreadable {
     await this.#queue.reach(() => this.#queue.own.run('keepUnreadable', ...parameters))
   }
 
-  /**
-   * Removes a delivery. Returns `false` if another caller was first.
-   * @param data removes only this, and not what was kept again meanwhile
-   */
+  /** Removes a delivery, or only this version of it. Returns `false` if another caller was first. */
   async remove(key: string, data?: UnreadableData): Promise<boolean> {
     const parameters = data === undefined ? [key] : [key, JSON.stringify(data)]
     return (await this.#queue.reach(() => this.#queue.own.run('removeUnreadable', ...parameters))) === 1
@@ -41,7 +37,7 @@ export class KeptUnreadable {
     return this.#queue.reach(() => this.#queue.client.zcard(this.#queue.own.of('unreadable')))
   }
 
-  /** Returns the key of each, and the time at which it was kept (ms), newest first. */
+  /** Returns each key with the time it was kept (ms), newest first. */
   async order(): Promise<readonly (readonly [key: string, at: number])[]> {
     const { client, own } = this.#queue
     const found = await this.#queue.reach(() => client.zrevrange(own.of('unreadable'), 0, -1, 'WITHSCORES'))

@@ -22,21 +22,21 @@ export interface BullmqWorkerOptions {
   readonly ttlMs: number
 }
 
-/** The time between two reads of the pauses, in ms. */
+/** Interval between reads of the pauses (ms). */
 const pausesMs = 1_500
 
-/** Maximum time that closing waits for an idle worker, in ms. */
+/** Longest wait for an idle worker while closing (ms). */
 const idleMs = 1_000
 
-/** Maximum time that closing waits for the release of the running events, in ms. */
+/** Longest wait for the release of running events while closing (ms). */
 const releaseMs = 1_000
 
-/** The pause, in ms, before a job starts again if Redis failed to end it. Its event is already handled by that time. */
+/** Delay before a job restarts if Redis failed to end it (ms). Its event is handled by then. */
 const unendedDelayMs = 5_000
 
-/** A worker that tells attempts of their locks: a lease counts from the sending of a renewal, not from the answer. */
+/** Ties BullMQ's locks to attempts. A lease counts from when its renewal was sent, not answered. */
 class LeasedWorker extends Worker<JobData> {
-  /** The attempts at claimed events, by job id. */
+  /** Attempts at claimed events, by job id. */
   readonly attempts = new Map<string, BullmqAttempt>()
 
   override async extendJobLocks(jobIds: string[], tokens: string[], duration: number): Promise<string[]> {
@@ -50,7 +50,7 @@ class LeasedWorker extends Worker<JobData> {
   }
 }
 
-/** Handles the events of the queue in this process: a BullMQ worker, whose locks are the leases. */
+/** Handles the queue's events in this process: a BullMQ worker whose locks are the leases. */
 export class BullmqWorker {
   readonly #queue: EventQueue
   readonly #host: InboxHost
@@ -78,11 +78,11 @@ export class BullmqWorker {
       owed: new OwedHandlers(host, ttlMs, () => this.#live.read()),
       isolation: new Isolation(),
       isPaused: (handler) => this.#pausedHandlers.has(handler),
-      // An idle process would otherwise take it again and again, before the busy one that has the handler.
+      // Back off, or an idle process would keep taking the event before the busy one that has the handler.
       released: (inVain) => (inVain ? this.#backOff.grow() : this.#backOff.reset()),
     }
     this.#pausesKnown = new Promise((known) => {
-      // Without an answer the last known ones hold; the inbox logs an outage of Redis.
+      // On failure the last known pauses hold. The inbox logs outages.
       this.#stopReadingPauses = repeat(async () => {
         await readPauses().then(known, () => {})
         return pausesMs
@@ -96,9 +96,9 @@ export class BullmqWorker {
       lockRenewTime: Math.ceil(leaseMs / 3),
       // Another process takes an event over after two checks without a lease.
       stalledInterval: Math.ceil(leaseMs / 2),
-      // This happens while Redis is disconnected.
+      // Applies while Redis is disconnected.
       runRetryDelay: retryDelayMs,
-      // Crashes are counted here, so that an event becomes a dead letter after too many of them.
+      // We count crashes ourselves, to dead-letter the event.
       maxStalledCount: Number.MAX_SAFE_INTEGER,
       settings: {
         backoffStrategy: (_attempts, _type, error) => (error instanceof Retry ? error.delayMs : unendedDelayMs),
@@ -107,9 +107,9 @@ export class BullmqWorker {
     this.#backOff = new BackOff(this.#worker)
     for (const recorded of ['completed', 'failed'] as const) this.#worker.on(recorded, () => this.#backOff.reset())
     this.#worker.on('error', (error) => {
-      // BullMQ itself would ask again at once, thousands of times a second.
+      // BullMQ would ask again at once, thousands of times a second.
       if (queue.refusals.note(error) || !queue.isReady) return this.#backOff.grow()
-      // The inbox logs an outage once; BullMQ reports it for every connection, and for every attempt to reconnect.
+      // BullMQ reports an outage for every connection and every reconnect; the inbox logs it once.
       if (!('syscall' in error)) host.logger.warn({ err: withoutCommand(error) }, 'BullMQ reported an error')
     })
   }
@@ -119,15 +119,12 @@ export class BullmqWorker {
     return this.#worker.attempts
   }
 
-  /**
-   * Publishes the handlers of this process, if they have changed. Call it before another process can get an event that
-   * owes them.
-   */
+  /** Publishes this process's handlers if changed. Call it before another process can get an event that owes them. */
   publish(): Promise<unknown> | undefined {
     return this.#live.publish()
   }
 
-  /** Leaves paused handlers out from now on. BullMQ itself gives no worker a job while the whole inbox is paused. */
+  /** Skips paused handlers from now on. While the whole inbox is paused, BullMQ gives no worker a job. */
   obey(pauses: readonly Pause[]): void {
     this.#pausedHandlers = new Set(pauses.map(({ handler }) => handler))
   }
@@ -136,18 +133,15 @@ export class BullmqWorker {
     const { data } = job
     if (isUnreadable(data)) return parseOrKeep(this.#queue, this.#host, data, this.#shared.ttlMs)
     if (isEvent(data)) return this.#handle(job)
-    this.#host.logger.error(
-      { job: job.id },
-      'a BullMQ job is not an event of this inbox; it stays among the failed jobs',
-    )
-    throw new UnrecoverableError('no event of this inbox')
+    this.#host.logger.error({ job: job.id }, 'a BullMQ job is not an event of this inbox; it stays in the failed jobs')
+    throw new UnrecoverableError('not an event of this inbox')
   }
 
   async #handle(job: EventJob): Promise<void> {
     const id = job.id as string
     const previous = this.running.get(id)
     if (previous !== undefined) {
-      // Its lease ran out here unnoticed. The next attempt waits for the end of this one.
+      // Its lease expired unnoticed. Wait for this attempt to end before the next one.
       previous.loseLease()
       return postpone(this.#queue, job, retryDelayMs)
     }
@@ -156,7 +150,7 @@ export class BullmqWorker {
     this.running.set(id, attempt)
     try {
       await Promise.race([this.#run(attempt), attempt.stopped])
-      // BullMQ would complete it.
+      // Returning would make BullMQ complete it.
       if (attempt.aborted) throw new WaitingError()
     } finally {
       this.running.delete(id)
@@ -170,34 +164,33 @@ export class BullmqWorker {
   async #run(attempt: BullmqAttempt): Promise<void> {
     const { job, lease } = attempt
     const { leaseMs } = this.#shared
-    // BullMQ sets it when it sends the claim.
+    // Set by BullMQ when it sends the claim.
     const sentAgoMs = Math.max(0, Date.now() - (job.processedOn as number))
     if (sentAgoMs < leaseMs) lease.renewed(performance.now() - sentAgoMs)
-    // A claim that was under way during an outage may be answered after its lease, although Redis counts from later on.
+    // A claim sent during an outage may be answered after its lease, although Redis counts from later on. Renew it.
     else await this.#worker.extendJobLocks([job.id as string], [job.token as string], leaseMs).catch(() => {})
     await this.#pausesKnown
-    // If this fails, the lease runs out.
+    // On failure, the lease expires.
     if (this.#isClosed) return attempt.giveBack()
     return attempt.make()
   }
 
-  /** Stops the handler that runs for an event in this process. Returns `false` if none does. */
+  /** Returns `false` if no handler runs for the event here. */
   stop(key: string): boolean {
     const attempt = [...this.running.values()].find(({ accepted }) => accepted.event.key === key)
     return stopRun({ attempt })
   }
 
-  /** Starts no more events, and waits for running ones. Call `release` afterwards. */
+  /** Starts no more events and waits for running ones. Call `release` afterwards. */
   async finish(left: Countdown): Promise<void> {
     this.#backOff.stop()
     const closed = this.#worker.close()
-    // Without Redis no job can end, and the worker would use up the whole time to close.
+    // Without Redis no job can end; the worker would use up the whole time.
     if (this.running.size === 0) await within(left(this.#queue.isReady ? idleMs : 0), closed, () => {})
     if (this.running.size > 0) await within(left(), closed, () => {})
     this.#isClosed = true
   }
 
-  /** Releases the remaining events. */
   async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     const unfinished = [...this.running.values()]
     const released = Promise.allSettled(unfinished.map((attempt) => attempt.giveBack()))

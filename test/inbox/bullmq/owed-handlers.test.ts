@@ -85,7 +85,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
       .onAny(() => {}, { name: 'elsewhere' })
     open({ concurrency: 1 }).onAny(() => new Promise(() => {}), { name: 'elsewhere' })
     open({}, { logger }).onAny(() => {}, { name: 'here' })
-    await until(async () => lines.some(({ message }) => message.includes('ahead of that of Redis')))
+    await until(async () => lines.some(({ message }) => message.includes('ms ahead of Redis')))
     for (const index of [1, 2, 3]) await deliver(front, samplePayload('encoding.finished', { media_id: `m${index}` }))
     const released = async () => (await redis.client.zrange(`bull:${queue}:delayed`, '0', '-1', 'WITHSCORES'))[1]
     let score: string | undefined
