@@ -1,5 +1,4 @@
 import type { AcceptedEvent, Attempt, AttemptResult, Handle, ParkedRun } from '../inbox/inbox.ts'
-import { Deadlines } from '../internal/deadlines.ts'
 import type { Logger } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { AttemptFailures } from './attempt-failures.ts'
@@ -27,21 +26,7 @@ const none: readonly never[] = []
  * Makes the function that runs the handlers of an event, one after another. Its result tells the inbox what to do next.
  */
 export function createDispatcher(options: DispatcherOptions): Handle {
-  const byTimeout = new Map<number, Deadlines>()
-  const deadlinesOf = (timeoutMs: number): Deadlines => {
-    const deadlines = byTimeout.get(timeoutMs) ?? new Deadlines(timeoutMs)
-    byTimeout.set(timeoutMs, deadlines)
-    return deadlines
-  }
-  const shared = { ...options, deadlines: deadlinesOf(options.handlerTimeoutMs), deadlinesOf }
-  return (accepted, attempt) => new Promise((resolve) => new Dispatch(shared, accepted, attempt, resolve).runNext())
-}
-
-/** The parts that all attempts share. */
-interface Shared extends DispatcherOptions {
-  /** The time limits of handlers without a limit of their own. */
-  readonly deadlines: Deadlines
-  readonly deadlinesOf: (timeoutMs: number) => Deadlines
+  return (accepted, attempt) => new Promise((resolve) => new Dispatch(options, accepted, attempt, resolve).runNext())
 }
 
 /**
@@ -50,7 +35,7 @@ interface Shared extends DispatcherOptions {
  * event in progress takes 500 bytes more.
  */
 class Dispatch implements RunOwner, LimitedRun, ParkedRun {
-  readonly #shared: Shared
+  readonly #options: DispatcherOptions
   readonly #accepted: AcceptedEvent
   readonly #attempt: Attempt
   readonly #resolve: (result: AttemptResult) => void
@@ -65,12 +50,17 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   /** The time until the turn of a handler that was left out at its limit, in ms. */
   #turnInMs = 0
 
-  constructor(shared: Shared, accepted: AcceptedEvent, attempt: Attempt, resolve: (result: AttemptResult) => void) {
-    this.#shared = shared
+  constructor(
+    options: DispatcherOptions,
+    accepted: AcceptedEvent,
+    attempt: Attempt,
+    resolve: (result: AttemptResult) => void,
+  ) {
+    this.#options = options
     this.#accepted = accepted
     this.#attempt = attempt
     this.#resolve = resolve
-    const { registry } = shared
+    const { registry } = options
     const { type } = accepted.event
     this.#handlers = registry.handlersOf(accepted.event)
     this.#completed = attempt.completed
@@ -79,12 +69,12 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     if (attempt.owesNothing || registry.expectations.mention(type)) return
     const rule = ruleOf(accepted.event)
     if (rule !== undefined) {
-      warnOfRule(shared, accepted, rule)
+      warnOfRule(options, accepted, rule)
       return
     }
     // One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
     const message = 'no handler is registered for its type'
-    shared.logger.warn({ type, retryInMs: this.#fail().add('none', message) }, message)
+    options.logger.warn({ type, retryInMs: this.#fail().add('none', message) }, message)
   }
 
   /** Runs the next handler that has not succeeded yet and is not paused, or ends the attempt if there is none. */
@@ -135,13 +125,12 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     return this.#attempt.failures?.some(({ handler, final }) => final && handler === name)
   }
 
-  #run({ name, handler, limiter }: RegisteredHandler): void {
-    const { reporter, logger } = this.#shared
+  #run({ name, handler, limiter, timeoutMs }: RegisteredHandler): void {
+    const { reporter, logger, handlerTimeoutMs } = this.#options
     const run = new HandlerRun(this, this.#accepted, this.#attempt, name, logger)
     run.span = reporter.startRun?.({ accepted: this.#accepted, handler: name, attempt: this.#attempt.number })
-    this.#deadlines.add(run)
     this.#attempt.run = run
-    run.start(limiter?.around(handler) ?? handler, reporter.inContext)
+    run.start(limiter?.around(handler) ?? handler, timeoutMs ?? handlerTimeoutMs, reporter.inContext)
   }
 
   /** The handler that runs. */
@@ -149,13 +138,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     return this.#handlers[this.#next - 1] as RegisteredHandler
   }
 
-  get #deadlines(): Deadlines {
-    const { timeoutMs } = this.#current
-    return timeoutMs === undefined ? this.#shared.deadlines : this.#shared.deadlinesOf(timeoutMs)
-  }
-
   ended(run: HandlerRun, failure: Failure | undefined): void {
-    this.#deadlines.remove(run)
     this.#attempt.run = undefined
     const recorded = failure && !run.hasCommitted ? this.#failed(run, failure.error) : this.#succeeded(run, failure)
     if (isPromise(recorded)) void recorded.then(() => this.runNext())
@@ -163,8 +146,8 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   }
 
   #succeeded(run: HandlerRun, failure: Failure | undefined): MaybePromise<void> {
-    if (failure) reportFailure(this.#shared, run, failure.error)
-    else this.#shared.reporter.run('handled', run)
+    if (failure) reportFailure(this.#options, run, failure.error)
+    else this.#options.reporter.run('handled', run)
     // A handler that was told to stop may return without having done its work.
     if (this.#attempt.aborted && !run.hasCommitted) return
     this.#completed = [...this.#completed, run.handler]
@@ -175,18 +158,18 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     const failures = this.#fail()
     if (run.storageFailed) failures.counts = false
     const retryInMs = failures.add(run.handler, error, this.#current.retry)
-    if (this.#attempt.aborted) this.#shared.reporter.run('stopped', run, error)
-    else reportFailure(this.#shared, run, error, retryInMs)
+    if (this.#attempt.aborted) this.#options.reporter.run('stopped', run, error)
+    else reportFailure(this.#options, run, error, retryInMs)
   }
 
   #fail(): AttemptFailures {
-    this.#failures ??= new AttemptFailures(this.#attempt, this.#shared.retry)
+    this.#failures ??= new AttemptFailures(this.#attempt, this.#options.retry)
     return this.#failures
   }
 
   #end(): void {
     const [outcome, result] = this.#result()
-    this.#shared.reporter.attempt(outcome, this.#accepted, this.#attempt.number)
+    this.#options.reporter.attempt(outcome, this.#accepted, this.#attempt.number)
     this.#resolve(result)
   }
 
@@ -197,12 +180,12 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
       return ['released', { status: 'retry', delayMs: this.#turnInMs, completed, failures: none, counts: false }]
     if (this.#failures === undefined && !attempt.failures?.some(({ final }) => final)) return ['handled', done]
     const result = this.#fail().result(completed, this.#isPartial)
-    return [result.status === 'retry' ? 'retried' : finalFailure(this.#shared), result]
+    return [result.status === 'retry' ? 'retried' : finalFailure(this.#options), result]
   }
 }
 
 /** Warns of an overdue expectation whose rule a deploy has removed. It ends, and no handler runs. */
-function warnOfRule({ logger }: Shared, { event: { key, mediaId } }: AcceptedEvent, rule: string): void {
+function warnOfRule({ logger }: DispatcherOptions, { event: { key, mediaId } }: AcceptedEvent, rule: string): void {
   logger.warn({ rule, key, mediaId }, 'an expectation is overdue, and no process has its rule any more')
 }
 

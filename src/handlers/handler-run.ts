@@ -2,10 +2,10 @@ import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AcceptedEvent, Attempt, TransactionScope } from '../inbox/inbox.ts'
 import { captureContext, type InContext } from '../internal/async-context.ts'
-import type { Timed } from '../internal/deadlines.ts'
 import { LazyAbort } from '../internal/lazy-abort.ts'
 import { type Logger, withDetails } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { type Timer, unref } from '../internal/timers.ts'
 import type { Handler, HandlerContext } from './handler.ts'
 import type { EndedRun, RunSpan } from './reports.ts'
 
@@ -21,15 +21,13 @@ export interface RunOwner {
 }
 
 /** One run of one handler. */
-export class HandlerRun extends LazyAbort implements Timed, TransactionScope, EndedRun {
+export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun {
   readonly event: MediaEvent
   readonly handler: string
   /** `true` once the handler's transaction is committed: the handler does not run again, even if it fails now. */
   hasCommitted = false
   storageFailed = false
   readonly startedAt = performance.now()
-  earlier: Timed | undefined
-  later: Timed | undefined
   readonly context: HandlerContext
   /** Absent without tracing. */
   span: RunSpan | undefined
@@ -37,6 +35,7 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope, En
   readonly #attempt: Attempt
   readonly #logger: Logger
   #unfollow: (() => void) | undefined
+  #timer: Timer | undefined
   #hasEnded = false
   /** `undefined` until there is one; `null` once it has ended, or the handler has. */
   #transaction: Promise<unknown> | null | undefined
@@ -77,7 +76,10 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope, En
   }
 
   /** Calls the handler. The owner is told once: when the handler and its transaction have ended, or the time is up. */
-  start(handler: Handler<never, never>, inContext: InContext): void {
+  start(handler: Handler<never, never>, timeoutMs: number, inContext: InContext): void {
+    this.#timer = setTimeout(() => this.expire(), timeoutMs)
+    // A handler that hangs must not keep the process alive.
+    unref(this.#timer)
     const failed = (error: unknown) => this.#end({ error })
     try {
       const call = () => handler(this.event as never, this.context as never)
@@ -109,6 +111,7 @@ export class HandlerRun extends LazyAbort implements Timed, TransactionScope, En
   }
 
   #tellOwner(failure: Failure | undefined): void {
+    clearTimeout(this.#timer)
     this.#unfollow?.()
     this.#owner.ended(this, failure)
   }

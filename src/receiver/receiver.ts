@@ -15,7 +15,6 @@ import { Closing } from '../inbox/closing.ts'
 import type { AcceptOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
 import { memoryInbox } from '../inbox/memory.ts'
 import { aFunction, checkOptions } from '../internal/check-options.ts'
-import { Deadlines } from '../internal/deadlines.ts'
 import { consoleLogger, safeLogger } from '../internal/logger.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../internal/timers.ts'
@@ -91,7 +90,6 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
   }
   const senderChanges = new SenderChanges(logger, verifier, sender)
   const conflicts = new Conflicts(inbox, sender, reporter.conflict)
-  const deadlines = new Deadlines(bodyTimeoutMs)
   const closing = new Closing('the receiver is closing', close)
   let inFlight = 0
   let onIdle = () => {}
@@ -109,13 +107,15 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
       if (lossWithoutWait !== undefined && delivery.waitUntil === undefined)
         throw new WebhookError('internal', 'the receiver failed', { cause: `${lossWithoutWait}, or pass waitUntil` })
       // A verifier that needs no bytes is asked first, so that the body of a forged delivery is never read.
-      const early = verifier.needsBytes ? undefined : verifyDelivery(verifier, senderChanges.watch(delivery), deadlines)
+      const early = verifier.needsBytes
+        ? undefined
+        : verifyDelivery(verifier, senderChanges.watch(delivery), bodyTimeoutMs)
       let decision = isPromise(early) ? await early : early
       if (decision !== undefined && !('verified' in decision)) return reject(decision, startedAt, event, span)
-      const read = readBody(delivery, maxBodyBytes, deadlines)
+      const read = readBody(delivery, maxBodyBytes, bodyTimeoutMs)
       body = isPromise(read) ? await read : read
       if (decision === undefined) {
-        const late = verifyDelivery(verifier, delivery, deadlines, body)
+        const late = verifyDelivery(verifier, delivery, bodyTimeoutMs, body)
         decision = isPromise(late) ? await late : late
         if (!('verified' in decision)) return reject(decision, startedAt, event, span)
       }

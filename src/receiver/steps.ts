@@ -2,7 +2,6 @@ import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { Parsing, Vouched } from '../events/parse.ts'
 import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/inbox.ts'
-import type { Deadlines } from '../internal/deadlines.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import { encoder } from '../internal/utf8.ts'
@@ -40,36 +39,21 @@ export function guard({ method, headers, body }: Delivery, maxBodyBytes: number)
 
 /**
  * Reads the body: its bytes, or the value that another parser made of it.
- * @param deadlines limit the time that the body may take to arrive
+ * @param timeoutMs limits the time that the body may take to arrive
  * @throws WebhookError `too_large`, `incomplete` or `body_consumed`
  */
 export function readBody(
   { body }: Delivery,
   maxBodyBytes: number,
-  deadlines: Deadlines,
+  timeoutMs: number,
 ): MaybePromise<Uint8Array | ParsedBody> {
   const read = typeof body === 'function' ? body(maxBodyBytes) : body
   if (!isPromise(read)) return checkBody(read, maxBodyBytes)
-  const late = () => new WebhookError('incomplete', 'the body did not arrive in time')
-  return inTime(read, deadlines, late).then((result) => checkBody(result, maxBodyBytes))
+  return within(timeoutMs, read, bodyLate).then((result) => checkBody(result, maxBodyBytes))
 }
 
-/** Waits for a promise until its deadline, and then rejects. */
-function inTime<Result>(promise: Promise<Result>, deadlines: Deadlines, late: () => WebhookError): Promise<Result> {
-  return new Promise((resolve, reject) => {
-    const run = { startedAt: performance.now(), expire: () => reject(late()) }
-    deadlines.add(run)
-    promise.then(
-      (result) => {
-        deadlines.remove(run)
-        resolve(result)
-      },
-      (error) => {
-        deadlines.remove(run)
-        reject(error)
-      },
-    )
-  })
+function bodyLate(): never {
+  throw new WebhookError('incomplete', 'the body did not arrive in time')
 }
 
 function checkBody(
@@ -112,7 +96,7 @@ type Verified = Extract<Verification, { readonly verified: true }>
  * Asks the verifier, and returns the event id and the principal it vouches for, if any. The sender gets the same message
  * for every delivery that it does not verify; the reason is the error's cause. That error is returned: anyone can send
  * forged deliveries, and throwing it would take 0.6 µs more.
- * @param deadlines limit the time that the verifier may take
+ * @param timeoutMs limits the time that the verifier may take
  * @param body omitted while it has not been read
  * @returns or a WebhookError `unauthorized` or `unavailable`
  * @throws WebhookError `unavailable` if the verifier takes too long, or `body_consumed`
@@ -120,7 +104,7 @@ type Verified = Extract<Verification, { readonly verified: true }>
 export function verifyDelivery(
   verifier: Verifier,
   { url, headers }: Pick<Delivery, 'url' | 'headers'>,
-  deadlines: Deadlines,
+  timeoutMs: number,
   body: Uint8Array | ParsedBody = noBytes,
 ): MaybePromise<Verified | RejectionError> {
   if (!ArrayBuffer.isView(body)) throw bodyConsumed(body, `${verifier.name} needs the exact bytes`)
@@ -133,7 +117,11 @@ export function verifyDelivery(
   if (!isPromise(verification)) return vouchedBy(verification)
   // A thenable's own `then` need not return a promise, and the delivery would pass.
   const answer = Promise.resolve(verification).then(vouchedBy, unauthorized)
-  return inTime(answer, deadlines, () => new WebhookError('unavailable', 'the verifier did not answer in time'))
+  return within(timeoutMs, answer, verifierLate)
+}
+
+function verifierLate(): never {
+  throw new WebhookError('unavailable', 'the verifier did not answer in time')
 }
 
 function vouchedBy(verification: Verification): Verified | RejectionError {

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { HandlerContext } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { collectGarbage } from '../support/collect-garbage.ts'
@@ -74,6 +74,24 @@ describe('the time limit of a handler', () => {
     await vi.advanceTimersByTimeAsync(40)
     await Promise.all([stuck.handled, quick.handled])
     expect(outcomes()).toEqual(['stuck 1 dead-lettered', 'quick 1 handled'])
+  })
+
+  test('keeps no process alive, and leaves no timer once the handler has ended', async () => {
+    const timers = vi.spyOn(globalThis, 'setTimeout')
+    const cleared = vi.spyOn(globalThis, 'clearTimeout')
+    onTestFinished(() => void vi.restoreAllMocks())
+    const { receiver, handled } = receiverWithReports({ handlerTimeoutMs: 12_345 })
+    const timer = () => {
+      const call = timers.mock.calls.findIndex(([, ms]) => ms === 12_345)
+      return timers.mock.results[call]?.value as NodeJS.Timeout
+    }
+    let hadRef: boolean | undefined
+    receiver.onAny(() => {
+      hadRef = timer().hasRef()
+    })
+    await handled()
+    expect(hadRef).toBe(false)
+    expect(cleared).toHaveBeenCalledWith(timer())
   })
 
   test('is final: a handler that ends later changes nothing', async () => {

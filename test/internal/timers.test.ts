@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { Closing } from '../../src/inbox/closing.ts'
-import { Deadlines } from '../../src/internal/deadlines.ts'
 import { within } from '../../src/internal/timers.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
@@ -39,89 +38,6 @@ describe('within', () => {
     await vi.advanceTimersByTimeAsync(100)
     expect(await result).toBe('in time')
     expect(late).not.toHaveBeenCalled()
-  })
-})
-
-describe('deadlines', () => {
-  /** Adds runs that note when they expire, in ms from now. */
-  function subject(timeoutMs: number) {
-    const deadlines = new Deadlines(timeoutMs)
-    const expired: string[] = []
-    const start = performance.now()
-    const add = (name: string) => {
-      const run = {
-        startedAt: performance.now(),
-        expire: () => void expired.push(`${name} after ${performance.now() - start}`),
-      }
-      deadlines.add(run)
-      return () => deadlines.remove(run)
-    }
-    return { add, expired }
-  }
-
-  test('expire each run after its own time, on one timer', async () => {
-    const { add, expired } = subject(100)
-    add('first')
-    await vi.advanceTimersByTimeAsync(40)
-    add('second')
-    expect(vi.getTimerCount()).toBe(1)
-    await vi.advanceTimersByTimeAsync(60)
-    expect(expired).toEqual(['first after 100'])
-    await vi.advanceTimersByTimeAsync(40)
-    expect(expired).toEqual(['first after 100', 'second after 140'])
-    expect(vi.getTimerCount()).toBe(0)
-    add('third')
-    await vi.advanceTimersByTimeAsync(100)
-    expect(expired.at(-1)).toBe('third after 240')
-  })
-
-  test('expire no run that was removed, and none twice', async () => {
-    const { add, expired } = subject(100)
-    const remove = add('removed')
-    add('left')
-    remove()
-    await vi.advanceTimersByTimeAsync(1_000)
-    expect(expired).toEqual(['left after 100'])
-  })
-
-  test('stay on one timer when each run that expires is followed by another', async () => {
-    const deadlines = new Deadlines(100)
-    const expired: string[] = []
-    const add = (name: string) => {
-      const startedAt = performance.now()
-      const expire = () => {
-        expired.push(`${name} after ${performance.now() - startedAt}`)
-        add(name)
-      }
-      deadlines.add({ startedAt, expire })
-    }
-    add('first')
-    await vi.advanceTimersByTimeAsync(40)
-    add('second')
-    for (let round = 1; round <= 20; round++) {
-      await vi.advanceTimersByTimeAsync(100)
-      expect(vi.getTimerCount()).toBe(1)
-      expect(expired).toHaveLength(2 * round)
-    }
-    expect(new Set(expired)).toEqual(new Set(['first after 100', 'second after 100']))
-  })
-
-  test('expire a run whose timer fires a fraction of a millisecond early', async () => {
-    const { add, expired } = subject(100)
-    await vi.advanceTimersByTimeAsync(0.5)
-    add('one')
-    await vi.advanceTimersByTimeAsync(100)
-    expect(expired).toHaveLength(1)
-  })
-
-  test('do not keep the process alive', () => {
-    vi.useRealTimers()
-    const timers = vi.spyOn(globalThis, 'setTimeout')
-    new Deadlines(100).add({ startedAt: 0, expire() {} })
-    const [timer] = timers.mock.results.map(({ value }) => value as NodeJS.Timeout)
-    timers.mockRestore()
-    expect(timer?.hasRef()).toBe(false)
-    clearTimeout(timer)
   })
 })
 

@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import { Deadlines, type Timed } from '../../internal/deadlines.ts'
+import { type Timer, unref } from '../../internal/timers.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import { ByteLimit, bytesOf, isTimeout } from '../sql/piece.ts'
 import type { NewEvent, OwedExpectationChanges } from '../sql/store.ts'
@@ -23,8 +23,7 @@ const maxBatchesInFlight = 2
 const retryDelayMs = 50
 
 /** An event on its way to the database. */
-class PendingEvent implements Timed {
-  readonly startedAt = performance.now()
+class PendingEvent {
   readonly accepted: AcceptedEvent
   /** JSON array with the names of the handlers it owes. */
   readonly owed: string
@@ -34,19 +33,13 @@ class PendingEvent implements Timed {
   readonly hash: string
   readonly changes: OwedExpectationChanges | undefined
   readonly stored: Promise<boolean>
-  earlier: Timed | undefined
-  later: Timed | undefined
   hasEnded = false
   problem: unknown
   #resolve!: (isNew: boolean) => void
   #reject!: (error: WebhookError) => void
+  readonly #timer: Timer
 
-  constructor(
-    accepted: AcceptedEvent,
-    owed: readonly string[],
-    hash: string,
-    changes: OwedExpectationChanges | undefined,
-  ) {
+  constructor({ accepted, owed, changes }: NewEvent, hash: string, timeoutMs: number) {
     this.accepted = accepted
     this.json = JSON.stringify(accepted.event)
     this.owed = JSON.stringify(owed)
@@ -58,28 +51,31 @@ class PendingEvent implements Timed {
       this.#resolve = resolve
       this.#reject = reject
     })
+    // The event may be stored anyway; then its next delivery is a duplicate.
+    this.#timer = setTimeout(() => this.fail(unreachable(this.problem)), timeoutMs)
+    unref(this.#timer)
   }
 
   end(isNew: boolean): void {
-    this.hasEnded = true
+    this.#ended()
     this.#resolve(isNew)
   }
 
   fail(error: WebhookError): void {
-    this.hasEnded = true
+    this.#ended()
     this.#reject(error)
   }
 
-  /** Times out. The event may be stored anyway; then its next delivery is a duplicate. */
-  expire(): void {
-    this.fail(unreachable(this.problem))
+  #ended(): void {
+    this.hasEnded = true
+    clearTimeout(this.#timer)
   }
 }
 
 /** Group commit: events of the same moment share a statement, and so a commit and a wait for the disk. */
 export class Intake {
   readonly #database: Database
-  readonly #deadlines: Deadlines
+  readonly #timeoutMs: number
   readonly #limit = new ByteLimit()
   readonly #statement: string
   readonly #stored: () => void
@@ -94,27 +90,25 @@ export class Intake {
   constructor(database: Database, timeoutMs: number, stored: () => void) {
     this.#database = database
     this.#stored = stored
-    this.#deadlines = new Deadlines(timeoutMs)
+    this.#timeoutMs = timeoutMs
     this.#statement = acceptStatement(database.schema)
   }
 
   /** Resolves with `false` for a known key. Throws `overloaded`, or rejects with `unavailable` after `timeoutMs`. */
-  add({ accepted, owed, changes }: NewEvent): Promise<boolean> {
-    const hash = hashKey(accepted.event.key)
+  add(event: NewEvent): Promise<boolean> {
+    const hash = hashKey(event.accepted.event.key)
     const first = this.#entries.get(hash)
     // The first may not be stored yet.
     if (first !== undefined) return first.stored.then(() => false)
     if (this.#entries.size >= maxWaiting) throw new WebhookError('overloaded', 'too many events wait for Postgres')
-    const entry = new PendingEvent(accepted, owed, hash, changes)
+    const entry = new PendingEvent(event, hash, this.#timeoutMs)
     this.#entries.set(hash, entry)
     this.#waiting.push(entry)
-    this.#deadlines.add(entry)
     this.#schedule()
     return entry.stored.finally(() => this.#ended(entry))
   }
 
   #ended(entry: PendingEvent): void {
-    this.#deadlines.remove(entry)
     this.#entries.delete(entry.hash)
     if (this.#entries.size === 0) this.#onIdle?.()
   }
