@@ -7,8 +7,11 @@ export type RejectionCode = Exclude<
   'invalid_option' | 'invalid_transaction' | 'timeout' | 'stopped' | 'lease_lost'
 >
 
-/** The outcome of a delivery: one of the five successes, or the code of its rejection. */
-export type DeliveryOutcome = 'accepted' | 'duplicate' | 'ignored' | 'test' | 'handled' | RejectionCode
+/** The outcomes that are answered with 200. */
+export type Success = 'accepted' | 'duplicate' | 'ignored' | 'test' | 'handled'
+
+/** The outcome of a delivery: a success, or the code of its rejection. */
+export type DeliveryOutcome = Success | RejectionCode
 
 /** The HTTP answer to a delivery. */
 export interface Acknowledgement {
@@ -47,7 +50,7 @@ const headersOf = (body: string) => ({
 })
 
 // Exactly 200: the service's test delivery counts no other status as success.
-function success(outcome: Exclude<DeliveryOutcome, RejectionCode>): Acknowledgement {
+function success(outcome: Success): Acknowledgement {
   const body = JSON.stringify({ status: outcome })
   return Object.freeze({ outcome, status: 200, headers: Object.freeze(headersOf(body)), body })
 }

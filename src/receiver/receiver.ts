@@ -3,7 +3,7 @@ import { WebhookError } from '../errors.ts'
 import { type LookupOutcome, parseLookup } from '../events/lookup.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { mediaService } from '../events/media-service/sender.ts'
-import { parseEvent, type Vouched } from '../events/parse.ts'
+import { type Parsing, parseEvent, type Vouched } from '../events/parse.ts'
 import type { AnySender } from '../events/sender.ts'
 import type { MediaService } from '../events/types.ts'
 import { createDispatcher } from '../handlers/dispatcher.ts'
@@ -12,17 +12,18 @@ import type { Handler } from '../handlers/handler.ts'
 import { HandlerRegistry } from '../handlers/registry.ts'
 import { retrySchedule } from '../handlers/retry.ts'
 import { Closing } from '../inbox/closing.ts'
-import type { AcceptOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
+import type { AcceptOptions, CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
 import { memoryInbox } from '../inbox/memory.ts'
 import { aFunction, checkOptions } from '../internal/check-options.ts'
 import { consoleLogger, safeLogger } from '../internal/logger.ts'
-import { isPromise } from '../internal/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../internal/timers.ts'
 import {
   type Acknowledgement,
   acknowledged,
   type RejectionError,
   rejection,
+  type Success,
   toRejectionError,
 } from './acknowledgement.ts'
 import { Conflicts } from './conflicts.ts'
@@ -30,7 +31,7 @@ import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './opt
 import { checkPlatform, whyNotExpect } from './platform.ts'
 import { createReporter } from './reporter.ts'
 import { SenderChanges } from './sender-changes.ts'
-import { accept, acceptAndHandle, guard, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
+import { accept, acceptAndHandle, guard, isRejection, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
 import type { DeliverySpan } from './telemetry.ts'
 
 /**
@@ -45,31 +46,42 @@ import type { DeliverySpan } from './telemetry.ts'
 export function createReceiver<Additions = unknown, Of extends AnySender = MediaService>(
   options: ReceiverOptions<Additions, Of>,
 ): Receiver<Additions, Of> {
+  const setup = setUp(options)
+  const { registry, inbox, sender, ack, order, logger, reporter, definition } = setup
+  const receiver = withRegistration(registry, whyNotExpect(definition, ack, options.platform), {
+    inbox,
+    sender: sender as never,
+    setup: { ack, order, inbox: definition, logger },
+    ...deliveryPath(setup),
+    observe: reporter.observe,
+    async handle(message, options) {
+      if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
+      throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
+    },
+    ready: async () => inbox.ready?.(),
+  })
+  // The registry and the parser check at run time what these types say.
+  return receiver as unknown as Receiver<Additions, Of>
+}
+
+type Setup = ReturnType<typeof setUp>
+
+/** Checks the options, and makes the parts that the path of a delivery needs. */
+function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additions, Of>) {
   checkReceiverOptions(options)
-  const { verify: verifier, inbox: definition = memoryInbox(), maxBodyBytes = 65_536 } = options
+  const { verify: verifier, inbox: definition = memoryInbox(), telemetry } = options
+  const { ack = 'accepted', order = 'loose', handlerTimeoutMs = 30_000 } = options
+  const { maxBodyBytes = 65_536, bodyTimeoutMs = 10_000, ackTimeoutMs = 2_500 } = options
+  const { retry = ack === 'handled' ? undefined : {} } = options
   const sender: AnySender = options.sender ?? mediaService
-  const parsing = { sender, keySource: options.eventKey }
-  const {
-    ack = 'accepted',
-    order = 'loose',
-    ackTimeoutMs = 2_500,
-    handlerTimeoutMs = 30_000,
-    bodyTimeoutMs = 10_000,
-  } = options
+  const parsing: Parsing = { sender, keySource: options.eventKey }
   const logger = safeLogger(options.logger ?? consoleLogger)
   const lossWithoutWait = checkPlatform(definition, ack, logger, options.platform)
-  const { retry = ack === 'handled' ? undefined : {} } = options
   const registry = new HandlerRegistry(sender, options.handlers, retry, definition.limits ? undefined : definition.name)
-  const { telemetry } = options
   const reporter = createReporter(options.hooks ?? {}, logger, telemetry)
+  const schedule = retry === undefined ? undefined : retrySchedule(retry)
   const inbox = definition.open({
-    handle: createDispatcher({
-      registry,
-      reporter,
-      logger,
-      handlerTimeoutMs,
-      retry: retry === undefined ? undefined : retrySchedule(retry),
-    }),
+    handle: createDispatcher({ registry, reporter, logger, handlerTimeoutMs, retry: schedule }),
     handlersOf: (event) => registry.handlersOf(event).map(({ name }) => name),
     handlers: () => registry.handlers,
     expectations: (accepted) => registry.expectationChanges(accepted),
@@ -90,15 +102,35 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
   }
   const senderChanges = new SenderChanges(logger, verifier, sender)
   const conflicts = new Conflicts(inbox, sender, reporter.conflict)
+  const given = { verifier, definition, ack, order, maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, telemetry, sender }
+  return { ...given, lossWithoutWait, parsing, logger, registry, reporter, inbox, senderChanges, conflicts }
+}
+
+/** The path of deliveries and look-ups, until the receiver is closed. */
+function deliveryPath(setup: Setup) {
+  const { verifier, ack, maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, lossWithoutWait, parsing, telemetry } = setup
+  const { registry, inbox, reporter, logger, senderChanges, conflicts } = setup
   const closing = new Closing('the receiver is closing', close)
   let inFlight = 0
-  let onIdle = () => {}
+  let allAnswered = () => {}
 
-  /** The path of a delivery. Only promises are awaited: each await costs as much as parsing the JSON. */
+  /** Takes a delivery through its path, within a span if there is telemetry. */
+  function receiveTraced(delivery: Delivery): Promise<Acknowledgement> {
+    const span = telemetry && reporter.guarded('telemetry', () => telemetry.startDelivery(delivery))
+    if (span === undefined) return receive(delivery)
+    let received: Promise<Acknowledgement> | undefined
+    const start = () => {
+      received = receive(delivery, span)
+      return received
+    }
+    reporter.guarded('telemetry', () => span.within(start))
+    // Telemetry that throws may not have called it.
+    return received ?? start()
+  }
+
+  /** Only promises are awaited: each await costs as much as parsing the JSON. */
   async function receive(delivery: Delivery, span?: DeliverySpan): Promise<Acknowledgement> {
     const startedAt = performance.now()
-    let body: Uint8Array | ParsedBody | undefined
-    let vouched: Vouched | undefined
     let event: MediaEvent | undefined
     inFlight++
     try {
@@ -110,42 +142,63 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
       const early = verifier.needsBytes
         ? undefined
         : verifyDelivery(verifier, senderChanges.watch(delivery), bodyTimeoutMs)
-      let decision = isPromise(early) ? await early : early
-      if (decision !== undefined && !('verified' in decision)) return reject(decision, startedAt, event, span)
+      const known = isPromise(early) ? await early : early
+      if (known !== undefined && isRejection(known)) return reject(known, startedAt, event, span)
       const read = readBody(delivery, maxBodyBytes, bodyTimeoutMs)
-      body = isPromise(read) ? await read : read
-      if (decision === undefined) {
-        const late = verifyDelivery(verifier, delivery, bodyTimeoutMs, body)
-        decision = isPromise(late) ? await late : late
-        if (!('verified' in decision)) return reject(decision, startedAt, event, span)
-      }
-      vouched = decision
+      const body = isPromise(read) ? await read : read
+      const decided = known ?? verifyDelivery(verifier, delivery, bodyTimeoutMs, body)
+      const vouched = isPromise(decided) ? await decided : decided
+      if (isRejection(vouched)) return reject(vouched, startedAt, event, span)
       senderChanges.checkSignature(delivery)
-      const parsed = parseEvent(parsing, body, delivery, vouched)
+      const parsed = parse(delivery, body, vouched)
       event = isPromise(parsed) ? await parsed : parsed
       senderChanges.check(event)
-      const taken = registry.handles(event.type, event.test)
-        ? take(event, delivery, span)
-        : registry.handles(event.type)
-          ? 'test'
-          : 'ignored'
-      if (taken === 'ignored') senderChanges.checkIgnored(event)
+      const taken = take(event, delivery, span)
       const outcome = isPromise(taken) ? await taken : taken
-      const acknowledgement = acknowledged[outcome]
-      if (outcome === 'accepted' || outcome === 'handled') conflicts.accepted(event, body)
-      else if (outcome === 'duplicate') conflicts.duplicate(event).catch(notCompared)
-      reporter.delivery(acknowledgement, startedAt, event, undefined, span)
-      return acknowledgement
+      compare(outcome, event, body)
+      reporter.delivery(acknowledged[outcome], startedAt, event, undefined, span)
+      return acknowledged[outcome]
+    } catch (error) {
+      return reject(toRejectionError(error), startedAt, event, span)
+    } finally {
+      answered()
+    }
+  }
+
+  /** Parses the event. The inbox keeps a delivery that has none: it has passed verification. */
+  function parse(delivery: Delivery, body: Uint8Array | ParsedBody, vouched: Vouched): MaybePromise<MediaEvent> {
+    try {
+      return parseEvent(parsing, body, delivery, vouched)
     } catch (thrown) {
       const error = toRejectionError(thrown)
-      // Only parsing throws this code, so the delivery has passed verification.
-      if (error.code === 'malformed' && body !== undefined) {
-        await keepUnreadable(inbox, parsing, error, delivery, body, vouched).catch(notKept)
-      }
-      return reject(error, startedAt, event, span)
-    } finally {
-      if (--inFlight === 0) onIdle()
+      if (error.code !== 'malformed') throw error
+      return keepUnreadable(inbox, parsing, error, delivery, body, vouched)
+        .catch((err: unknown) => logger.error({ err }, 'the inbox could not keep an unreadable delivery'))
+        .then(() => Promise.reject(error))
     }
+  }
+
+  /** Gives the inbox an event that has handlers. */
+  function take(event: MediaEvent, { waitUntil }: AcceptOptions, span?: DeliverySpan): MaybePromise<Success> {
+    if (registry.handles(event.type, event.test)) return give(event, waitUntil, span)
+    if (registry.handles(event.type)) return 'test'
+    senderChanges.checkIgnored(event)
+    return 'ignored'
+  }
+
+  function give(event: MediaEvent, waitUntil: AcceptOptions['waitUntil'], span?: DeliverySpan) {
+    const accepted = { event, receivedAt: new Date(), trace: span && reporter.guarded('telemetry', () => span.trace) }
+    const stay = waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
+    return ack === 'accepted'
+      ? accept(inbox, accepted, stay)
+      : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, stay)
+  }
+
+  /** Looks for a duplicate whose payload differs from the accepted one. */
+  function compare(outcome: Success, event: MediaEvent, body: Uint8Array | ParsedBody): void {
+    if (outcome === 'accepted' || outcome === 'handled') conflicts.accepted(event, body)
+    if (outcome !== 'duplicate') return
+    conflicts.duplicate(event).catch((err) => logger.debug({ err }, 'a duplicate could not be compared'))
   }
 
   function reject(error: RejectionError, startedAt: number, event?: MediaEvent, span?: DeliverySpan): Acknowledgement {
@@ -154,19 +207,8 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
     return acknowledgement
   }
 
-  const notCompared = (err: unknown) => logger.debug({ err }, 'a duplicate could not be compared')
-
-  const notKept = (err: unknown) => logger.error({ err }, 'the inbox could not keep an unreadable delivery')
-
-  const receiveTraced = (delivery: Delivery) => {
-    const span = telemetry && reporter.guarded('telemetry', () => telemetry.startDelivery(delivery))
-    if (span === undefined) return receive(delivery)
-    let received: Promise<Acknowledgement> | undefined
-    const traced = () => {
-      received = receive(delivery, span)
-      return received
-    }
-    return reporter.guarded('telemetry', () => span.within(traced)) ?? received ?? receive(delivery, span)
+  function answered(): void {
+    if (--inFlight === 0) allAnswered()
   }
 
   /** The path of a look-up: that of a delivery after its verification. It is not reported as a delivery. */
@@ -181,22 +223,14 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
       const event = await parseLookup(parsing, found)
       const { key, type, mediaId } = event
       const isHandled = registry.handles(type, event.test)
-      const outcome = isHandled ? ((await take(event, options)) as 'accepted' | 'duplicate') : 'ignored'
+      const outcome = isHandled ? ((await give(event, options.waitUntil)) as 'accepted' | 'duplicate') : 'ignored'
       logger[outcome === 'accepted' ? 'info' : 'debug']({ outcome, key, type, mediaId }, `look-up ${outcome}`)
       return outcome
     } catch (thrown) {
       throw toRejectionError(thrown)
     } finally {
-      if (--inFlight === 0) onIdle()
+      answered()
     }
-  }
-
-  const take = (event: MediaEvent, { waitUntil }: AcceptOptions, span?: DeliverySpan) => {
-    const accepted = { event, receivedAt: new Date(), trace: span && reporter.guarded('telemetry', () => span.trace) }
-    const stay = waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
-    return ack === 'accepted'
-      ? accept(inbox, accepted, stay)
-      : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, stay)
   }
 
   /** Waits until the deliveries in flight are accepted, for half of the time, then closes the inbox. */
@@ -204,29 +238,14 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
     const startedAt = performance.now()
     if (telemetry !== undefined) reporter.guarded('telemetry', () => telemetry.closing())
     const idle = new Promise<void>((resolve) => {
-      onIdle = resolve
+      allAnswered = resolve
     })
     inbox.retryNow?.()
     if (inFlight > 0) await within(Math.min(timeoutMs / 2, maxWaitMs), idle, () => {})
     return inbox.close({ timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedAt)) })
   }
 
-  const receiver = withRegistration(registry, whyNotExpect(definition, ack, options.platform), {
-    inbox,
-    sender: sender as never,
-    setup: { ack, order, inbox: definition, logger },
-    receive: receiveTraced,
-    accept: acceptLookup,
-    observe: reporter.observe,
-    async handle(message, options) {
-      if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
-      throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
-    },
-    close: (options) => closing.start(options),
-    ready: async () => inbox.ready?.(),
-  })
-  // The registry and the parser check at run time what these types say.
-  return receiver as unknown as Receiver<Additions, Of>
+  return { receive: receiveTraced, accept: acceptLookup, close: (options?: CloseOptions) => closing.start(options) }
 }
 
 /**

@@ -124,6 +124,10 @@ function verifierLate(): never {
   throw new WebhookError('unavailable', 'the verifier did not answer in time')
 }
 
+/** Anything that does not say `verified` is a rejection. */
+export const isRejection = (decision: Verified | RejectionError): decision is RejectionError =>
+  !('verified' in decision)
+
 function vouchedBy(verification: Verification): Verified | RejectionError {
   if (verification?.verified === true) {
     const { principal } = verification
