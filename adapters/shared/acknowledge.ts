@@ -20,15 +20,12 @@ export function acknowledge(
     if (response.headersSent || response.destroyed) return
     const rest = unreadRest(acknowledgement, request)
     const isLong = rest === 'long'
-    // `end(body)` would write two pieces, the second of them empty: one piece costs 2 % less CPU per delivery.
-    // Patched responses return nothing from `writeHead`, and those of some test libraries have no `cork`.
-    response.cork?.()
+    // Patched responses return nothing from `writeHead`.
     response.writeHead(status, isLong ? { ...headers, connection: 'close' } : headers)
-    if (request.method !== 'HEAD') response.write(body)
-    response.uncork?.()
-    if (isLong) return endAfterRest(request, response)
+    const sent = request.method === 'HEAD' ? '' : body
+    if (isLong) return endAfterRest(sent, request, response)
     if (rest !== 'none') limitRest(rest, request, response)
-    response.end()
+    response.end(sent)
   } catch {
     // A patched response threw. Without an answer the sender would wait until its own timeout.
     response.destroy?.()
@@ -52,7 +49,8 @@ export function unreadRest({ outcome }: Acknowledgement, request: IncomingMessag
 }
 
 /** Ends the response after the rest of the body: a connection that ends first is reset, and the answer may be lost. */
-function endAfterRest(request: IncomingMessage, response: ServerResponse): void {
+function endAfterRest(body: string, request: IncomingMessage, response: ServerResponse): void {
+  response.write(body)
   let left = maxRestBytes
   const end = () => {
     clearTimeout(timer)

@@ -37,7 +37,8 @@ function recordingResponse() {
     write(body: string) {
       answer.body += body
     },
-    end() {
+    end(body = '') {
+      answer.body += body
       answer.ended = true
     },
   }
