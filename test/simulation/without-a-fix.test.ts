@@ -91,8 +91,8 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /was reported, and event \d+ had ended it in time/,
   },
   'a file stores an event without its deadline': {
-    file: 'src/inbox/sqlite/event-batch.ts',
-    fix: 'for (const { changes } of accepted) if (changes !== undefined) this.expectations.apply(changes)',
+    file: 'src/inbox/sqlite-tables/events.ts',
+    fix: 'if (written.changes !== undefined) this.expectations.apply(written.changes)',
     without: '',
     finding: /its expectation was neither ended nor reported/,
   },

@@ -12,8 +12,6 @@ export interface WrittenEvent {
   readonly receivedAt: number
   readonly trace: string | null
   readonly changes?: WrittenChanges | undefined
-  /** Set once stored. `undefined` for a duplicate. */
-  id: number | undefined
 }
 
 /** A retry, and the progress to record with it. */
@@ -39,10 +37,6 @@ export class SqliteEvents {
     this.#sql = prepareEvents(database)
   }
 
-  protected idOfHash(hash: string): number | undefined {
-    return (this.#sql.idOf.get(hash) as { id: number } | null | undefined)?.id
-  }
-
   write({ event, receivedAt, trace }: AcceptedEvent, changes?: ExpectationChanges): WrittenEvent {
     return {
       keyHash: this.hashKey(event.key),
@@ -51,7 +45,6 @@ export class SqliteEvents {
       receivedAt: receivedAt.getTime(),
       trace: trace === undefined ? null : JSON.stringify(trace),
       changes: changes && this.expectations.write(event.mediaId, changes),
-      id: undefined,
     }
   }
 
@@ -70,7 +63,7 @@ export class SqliteEvents {
     const due = this.expectations.takeDue(limit)
     return due.flatMap(
       ({ hash: keyHash, due_at: receivedAt, media, event, trace }) =>
-        this.accept({ keyHash, media, event, receivedAt, trace, id: undefined }) ?? [],
+        this.accept({ keyHash, media, event, receivedAt, trace }) ?? [],
     )
   }
 

@@ -4,29 +4,22 @@ import type { SqliteDatabase } from './database.ts'
 export const keysPerCleanUp = 250
 
 /**
- * Inserts that are also prepared for several rows. `OR FAIL` and `OR IGNORE` spare SQLite its statement journal, a copy
- * of every changed page: 2 µs of 14 µs CPU per event. The journal isn't needed, because an error rolls back the whole
- * transaction.
+ * `OR FAIL` and `OR IGNORE` spare SQLite its statement journal, a copy of every changed page. The journal isn't needed,
+ * because an error rolls back the whole transaction.
  */
 const inserts = {
-  key: { into: 'INSERT OR IGNORE INTO inbox_key (hash, accepted_at, media)', row: '(?, ?, ?)' },
-  event: { into: 'INSERT OR FAIL INTO inbox_event (id, event, received_at, trace)', row: '(?, ?, ?, ?)' },
+  key: 'INSERT OR IGNORE INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, ?)',
+  event: 'INSERT OR FAIL INTO inbox_event (id, event, received_at, trace) VALUES (?, ?, ?, ?)',
   // A trigger deletes the event. The record already exists only if its commit succeeded but was reported as failed.
   // REPLACE, not IGNORE: ids start over once all keys are forgotten, and a stale record under the same id would
   // suppress the trigger.
-  handled: { into: 'INSERT OR REPLACE INTO inbox_handled (id, record)', row: '(?, ?)' },
-} as const
-
-export function insertOf(what: keyof typeof inserts, rows = 1): string {
-  const { into, row } = inserts[what]
-  return `${into} VALUES ${Array(rows).fill(row).join()}`
+  handled: 'INSERT OR REPLACE INTO inbox_handled (id, record) VALUES (?, ?)',
 }
 
 export const prepareEvents = (database: SqliteDatabase) => ({
-  idOf: database.prepare('SELECT id FROM inbox_key WHERE hash = ?'),
-  remember: database.prepare(insertOf('key')),
-  insert: database.prepare(insertOf('event')),
-  handled: database.prepare(insertOf('handled')),
+  remember: database.prepare(inserts.key),
+  insert: database.prepare(inserts.event),
+  handled: database.prepare(inserts.handled),
   remove: database.prepare('DELETE FROM inbox_event WHERE id = ?'),
   delay: database.prepare(
     `UPDATE inbox_event SET due_at = ?, delayed_at = ?, attempts = ?, completed = ?,

@@ -75,9 +75,8 @@ export class GroupCommit implements Commits {
   }
 
   /** Stores an event at the end of the next transaction. */
-  async accept(written: WrittenEvent): Promise<number | undefined> {
-    await this.add(() => this.#file.events.acceptLater(written))
-    return written.id
+  accept(written: WrittenEvent): Promise<number | undefined> {
+    return this.add(() => this.#file.events.accept(written))
   }
 
   #scheduleDeferred(): void {
@@ -107,13 +106,11 @@ export class GroupCommit implements Commits {
 
   #commit(writes: readonly Write[]): void {
     if (writes.length === 0) return
-    const { database, owner, events } = this.#file
+    const { database, owner } = this.#file
     try {
       inTransaction(database, () => {
         owner.check()
-        events.begin()
         for (const write of writes) write.run()
-        events.flush()
       })
     } catch (error) {
       return this.#failed(writes, error)

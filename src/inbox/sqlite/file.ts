@@ -6,7 +6,6 @@ import { SqliteEvents } from '../sqlite-tables/events.ts'
 import { checkVersion, makeTables } from '../sqlite-tables/schema.ts'
 import { type SqliteTables, tablesOf } from '../sqlite-tables/storage.ts'
 import { openDatabase } from './driver.ts'
-import { SqliteEventBatch } from './event-batch.ts'
 import { hashKey } from './hash.ts'
 import { FileLease, lock, unlessLocked, unlock } from './lease.ts'
 import { takeFromThisProcess } from './openers.ts'
@@ -18,7 +17,6 @@ export interface SqliteFile extends SqliteTables {
 
 /** The file of an inbox, owned by this process. */
 export interface OwnedFile extends SqliteFile {
-  readonly events: SqliteEventBatch
   readonly owner: FileLease
   /** Gives the file to another inbox of this process. The connection stays open for reads. */
   unlock(): void
@@ -97,7 +95,7 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
       ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
       closeUnlocked()
     }
-    const tables = tablesOf(database, new SqliteEventBatch(database, hashKey))
+    const tables = tablesOf(database, new SqliteEvents(database, hashKey))
     const rescueLog = () => {
       // If a WAL exists, another process created it.
       if (!existsSync(`${path}-wal`)) ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
