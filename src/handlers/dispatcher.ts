@@ -26,7 +26,7 @@ const none: readonly never[] = []
  * Makes the function that runs the handlers of an event, one after another. Its result tells the inbox what to do next.
  */
 export function createDispatcher(options: DispatcherOptions): Handle {
-  return (accepted, attempt) => new Promise((resolve) => new Dispatch(options, accepted, attempt, resolve).runNext())
+  return (accepted, attempt) => new Promise((resolve) => new Dispatch(options, accepted, attempt, resolve).start())
 }
 
 /**
@@ -60,21 +60,30 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     this.#accepted = accepted
     this.#attempt = attempt
     this.#resolve = resolve
-    const { registry } = options
-    const { type } = accepted.event
-    this.#handlers = registry.handlersOf(accepted.event)
+    this.#handlers = options.registry.handlersOf(accepted.event)
     this.#completed = attempt.completed
     this.#isPartial = attempt.isPartial
-    if (this.#handlers.length > 0 || this.#isPartial) return
-    if (attempt.owesNothing || registry.expectations.mention(type)) return
-    const rule = ruleOf(accepted.event)
+  }
+
+  start(): void {
+    if (this.#handlers.length === 0 && !this.#isPartial) this.#checkUnhandled()
+    this.runNext()
+  }
+
+  /** Fails an event that had a handler when it was accepted, perhaps in an earlier process: it must not vanish silently. */
+  #checkUnhandled(): void {
+    const { registry, logger } = this.#options
+    const { event } = this.#accepted
+    const { type, key, mediaId } = event
+    if (this.#attempt.owesNothing || registry.expectations.mention(type)) return
+    const rule = ruleOf(event)
     if (rule !== undefined) {
-      warnOfRule(options, accepted, rule)
+      // A deploy has removed it. The expectation ends, and no handler runs.
+      logger.warn({ rule, key, mediaId }, 'an expectation is overdue, and no process has its rule any more')
       return
     }
-    // One existed when the event was accepted, perhaps in an earlier process: the event must not vanish silently.
     const message = 'no handler is registered for its type'
-    options.logger.warn({ type, retryInMs: this.#fail().add('none', message) }, message)
+    logger.warn({ type, retryInMs: this.#fail().add('none', message) }, message)
   }
 
   /** Runs the next handler that has not succeeded yet and is not paused, or ends the attempt if there is none. */
@@ -182,11 +191,6 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     const result = this.#fail().result(completed, this.#isPartial)
     return [result.status === 'retry' ? 'retried' : finalFailure(this.#options), result]
   }
-}
-
-/** Warns of an overdue expectation whose rule a deploy has removed. It ends, and no handler runs. */
-function warnOfRule({ logger }: DispatcherOptions, { event: { key, mediaId } }: AcceptedEvent, rule: string): void {
-  logger.warn({ rule, key, mediaId }, 'an expectation is overdue, and no process has its rule any more')
 }
 
 const finalFailure = ({ retry }: DispatcherOptions) => (retry === undefined ? 'failed' : 'dead-lettered')
