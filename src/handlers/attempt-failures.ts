@@ -7,7 +7,7 @@ import type { RetrySchedule } from './retry.ts'
  * The property of an error with the pause before the next attempt, in ms. `Infinity`: the handler does not run again. Each
  * copy of this package has the same key, and a user who throws no such error does not bundle their classes.
  */
-export const retryAfterKey = Symbol.for('media-webhooks.pause')
+export const retryAfterKey = Symbol.for('media-webhooks.retry-after')
 
 /** A failure, and the number of attempts that its handler has in all. Absent if it does not run again. */
 interface Failed extends HandlerFailure {

@@ -165,16 +165,21 @@ function deliveryPath(setup: Setup) {
     }
   }
 
-  /** Parses the event. The inbox keeps a delivery that has none: it has passed verification. */
+  /** Parses the event. A malformed delivery has passed verification, so the inbox keeps it. */
   function parse(delivery: Delivery, body: Uint8Array | ParsedBody, vouched: Vouched): MaybePromise<MediaEvent> {
-    try {
-      return parseEvent(parsing, body, delivery, vouched)
-    } catch (thrown) {
+    const keep = async (thrown: unknown): Promise<never> => {
       const error = toRejectionError(thrown)
-      if (error.code !== 'malformed') throw error
-      return keepUnreadable(inbox, parsing, error, delivery, body, vouched)
-        .catch((err: unknown) => logger.error({ err }, 'the inbox could not keep an unreadable delivery'))
-        .then(() => Promise.reject(error))
+      if (error.code === 'malformed')
+        await keepUnreadable(inbox, parsing, error, delivery, body, vouched).catch((err) =>
+          logger.error({ err }, 'the inbox could not keep an unreadable delivery'),
+        )
+      throw error
+    }
+    try {
+      const parsed = parseEvent(parsing, body, delivery, vouched)
+      return isPromise(parsed) ? parsed.catch(keep) : parsed
+    } catch (thrown) {
+      return keep(thrown)
     }
   }
 

@@ -103,7 +103,13 @@ test('an event that another process has accepted is read from the inbox, once', 
 
 test('an inbox that cannot be read, or has no events, answers its duplicates as before', async () => {
   const get = vi.fn(() => Promise.reject(new Error('no connection')))
-  const events = { states: [], list: () => Promise.reject(new Error('no')), get, retryNow: () => false }
+  const events = {
+    states: [],
+    list: () => Promise.reject(new Error('no')),
+    get,
+    outcomes: () => [],
+    retryNow: () => false,
+  }
   for (const rest of [{}, { events: events as never }]) {
     const { conflicts, warnings, send } = receiving({ inbox: answeringInbox(() => 'duplicate', rest) })
     expect(await send({ title: 'one' })).toBe('duplicate')
@@ -122,7 +128,7 @@ test("the event of a delivery with ack 'handled' is compared too", async () => {
 
 test('duplicates read one event at a time from the inbox', async () => {
   const get = vi.fn(() => new Promise<undefined>(() => {}))
-  const events = { states: [], list: () => ({ events: [] }), get, retryNow: () => false }
+  const events = { states: [], list: () => ({ events: [] }), get, outcomes: () => [], retryNow: () => false }
   const { send } = receiving({ inbox: answeringInbox(() => 'duplicate', { events }) })
   for (const id of ['one', 'two']) await send({}, id)
   expect(get.mock.calls).toEqual([['one']])

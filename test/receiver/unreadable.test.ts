@@ -53,6 +53,15 @@ describe('an unreadable delivery', () => {
     expect(kept[0]?.receivedAt.getTime()).toBeGreaterThanOrEqual(before)
   })
 
+  test('is given to the inbox if it is found malformed only once its key is made', async () => {
+    const eventKey = () => {
+      throw new WebhookError('malformed', 'not as its schema expects')
+    }
+    const { kept, send } = subject({ eventKey })
+    expect(await send(encodePayload(samplePayload('encoding.finished')))).toBe('malformed')
+    expect(kept).toMatchObject([{ reason: 'not as its schema expects' }])
+  })
+
   test('is given as JSON if a parser has consumed its bytes', async () => {
     const { kept, send } = subject()
     expect(await send({ parsed: { type: 'encoding.finished' } })).toBe('malformed')

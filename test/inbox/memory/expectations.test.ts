@@ -105,7 +105,7 @@ test('of more than 100,000 the later ones have no room', () => {
   const dueAt = new Date(Date.now() + hour)
   const { event, receivedAt } = eventOf('m', 'm')
   const begin: Expectation = { rule: 'rule', dueAt, overdue: { event: { ...event, payload: {} }, receivedAt } }
-  expectations.take('m', { at: new Date(1), begins: Array(100_001).fill(begin), ends: [] })
+  expectations.apply('m', { at: new Date(1), begins: Array(100_001).fill(begin), ends: [] })
   expect([expectations.size, dropped.mock.calls.length]).toEqual([100_000, 1])
 })
 

@@ -46,15 +46,3 @@ test('an inbox that forgets what it has handled has handled what is gone, unless
   await operations.add({ act: 'discard', keys: ['other'] })
   expect(await replayed.count()).toEqual({ handled: 1, dead: 0, gone: 2, open: 0 })
 })
-
-test('open events are asked for in turn, and by one count at a time', async () => {
-  const asked: string[] = []
-  const get = async (key: string) => {
-    asked.push(key)
-    return { state: 'retrying' } as Awaited<ReturnType<InboxEvents['get']>>
-  }
-  const replayed = new ReplayedEvents({ events: { get } as unknown as InboxEvents })
-  for (const key of ['a', 'b', 'c']) replayed.add(key)
-  for (const _ of [1, 2]) await Promise.all([replayed.count(-1), replayed.count(-1)])
-  expect(asked).toEqual(['a', 'b'])
-})
