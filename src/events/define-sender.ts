@@ -112,8 +112,8 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
     },
     readLookup(found) {
       const { type, mediaId, id, emittedAt, data, ...unknown } = found as Partial<SenderLookup>
-      const [stranger] = Object.keys(unknown)
-      if (stranger !== undefined) throw wrongLookup(`there is no field ${stranger}`)
+      const [unknownField] = Object.keys(unknown)
+      if (unknownField !== undefined) throw wrongLookup(`there is no field ${unknownField}`)
       if (!schemas.has(type as string))
         throw wrongLookup(`field type: expected one of ${[...schemas.keys()].join(', ')}`)
       const reading = checked({ type, mediaId, id, emittedAt, data: data ?? null } as SenderReading, {})
@@ -154,7 +154,7 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
 }
 
 const noNames: readonly string[] = Object.freeze([])
-const unreadTime: readonly string[] = Object.freeze(['emittedAt'])
+const timeIssue: readonly string[] = Object.freeze(['emittedAt'])
 
 /** Calls the function of a definition. The error says nothing of what it threw, which may quote the payload. */
 function readWith(name: string, read: () => SenderReading): SenderReading {
@@ -181,7 +181,7 @@ function toReading({ type, mediaId, id, emittedAt, data }: SenderReading, payloa
     mediaId: textOf('mediaId', mediaId),
     id: isAbsent(id) ? undefined : textOf('id', id),
     emittedAt: time,
-    issues: time !== undefined || isAbsent(emittedAt) ? noNames : unreadTime,
+    issues: time !== undefined || isAbsent(emittedAt) ? noNames : timeIssue,
   }
   return data === undefined || data === payload ? reading : { ...reading, data: asJson(data) }
 }

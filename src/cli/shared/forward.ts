@@ -56,7 +56,7 @@ export async function forward(
 }
 
 /** Fields that belong to one connection, or that a request gets anew. An answer in another encoding could not be shown. */
-const ofConnection =
+const hopByHop =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host|content-length|expect|accept-encoding)$/i
 
 /** Leaves out the fields of the connection, and those that its field Connection names. */
@@ -69,15 +69,15 @@ function endToEnd(fields: KeptDelivery['fields']): KeptDelivery['fields'] {
         .split(',')
         .map((each) => each.trim()),
     )
-  return fields.filter(([name]) => !ofConnection.test(name) && !named.includes(name.toLowerCase()))
+  return fields.filter(([name]) => !hopByHop.test(name) && !named.includes(name.toLowerCase()))
 }
 
 /** Joins the values of fields that are repeated. */
 function headersOf(fields: KeptDelivery['fields']): Record<string, string> {
   const headers = new Map<string, [name: string, value: string]>()
   for (const [name, value] of fields) {
-    const before = headers.get(name.toLowerCase())
-    headers.set(name.toLowerCase(), before === undefined ? [name, value] : [before[0], `${before[1]}, ${value}`])
+    const previous = headers.get(name.toLowerCase())
+    headers.set(name.toLowerCase(), previous === undefined ? [name, value] : [previous[0], `${previous[1]}, ${value}`])
   }
   return Object.fromEntries(headers.values())
 }

@@ -6,7 +6,7 @@ import { UsageError } from './flags.ts'
 import type { ProgramContext } from './screen.ts'
 
 /** Maximum number of characters that are read. A longer line is not a URL. */
-const longest = 65_536
+const maxLineLength = 65_536
 
 /** Reads the first line of standard input, without the white space around it. */
 export async function readLine({ stdin, stderr, signal }: ProgramContext): Promise<string> {
@@ -14,7 +14,7 @@ export async function readLine({ stdin, stderr, signal }: ProgramContext): Promi
   let text = ''
   for await (const chunk of addAbortSignal(signal, stdin).setEncoding('utf8')) {
     text += chunk
-    if (text.includes('\n') || text.length > longest) break
+    if (text.includes('\n') || text.length > maxLineLength) break
   }
   return text.split('\n', 1)[0]?.trim() ?? ''
 }

@@ -20,13 +20,13 @@ export function align(cells: readonly string[], widths: readonly number[]): stri
 }
 
 /** Maximum width that cells are padded to, in characters. */
-const widest = 48
+const maxCellWidth = 48
 
 /** Aligns the columns of rows. The last column is not padded, and a very long cell moves only the rest of its own row. */
 export function table(rows: readonly (readonly string[])[], indent = ''): string {
   const widths =
     rows[0]?.map((_, column) =>
-      Math.max(0, ...rows.map((row) => row[column]?.length ?? 0).filter((width) => width <= widest)),
+      Math.max(0, ...rows.map((row) => row[column]?.length ?? 0).filter((width) => width <= maxCellWidth)),
     ) ?? []
   return rows.map((row) => `${indent}${align(row, widths).join('  ')}`.trimEnd()).join('\n')
 }

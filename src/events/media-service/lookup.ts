@@ -24,8 +24,8 @@ export interface LookedUpEvent {
 /** Writes the payload that the service would have sent, in its order. Its own reader would be too tolerant of a typo. */
 export function toPayload(found: Omit<LookedUpEvent, 'principal'>): Readonly<Record<string, string>> {
   const { type, emittedAt, mediaId, qualities, title, status, mediaType, userId, ...unknown } = found
-  const [stranger] = Object.keys(unknown)
-  if (stranger !== undefined) throw wrongLookup(`there is no field ${stranger}`)
+  const [unknownField] = Object.keys(unknown)
+  if (unknownField !== undefined) throw wrongLookup(`there is no field ${unknownField}`)
   if (!eventTypes.includes(type)) throw malformedField('type', `one of ${eventTypes.join(', ')}`)
   const payload = {
     type,

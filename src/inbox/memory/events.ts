@@ -3,7 +3,7 @@ import type { Job } from '../engine/job.ts'
 import type { Jobs } from '../engine/jobs.ts'
 import { stopRun } from '../engine/stop-run.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
-import { pageOf } from '../operations/event-query.ts'
+import { eventPageOf } from '../operations/event-query.ts'
 import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 
@@ -21,7 +21,7 @@ export class MemoryEvents implements InboxEvents {
   }
 
   list(query?: EventQuery): EventPage {
-    return pageOf(this.#all(), query)
+    return eventPageOf(this.#all(), query)
   }
 
   get(key: string): EventRecord | undefined {

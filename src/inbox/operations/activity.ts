@@ -10,7 +10,7 @@ export const durationBounds = [
 ] as const
 
 /** The interval at which activity is written to the storage of an inbox, in ms. */
-const delayMs = 5_000
+const writeIntervalMs = 5_000
 
 /** The time for which activity is kept, in ms. */
 export const activityKeptMs = 86_400_000
@@ -34,7 +34,7 @@ interface MinuteNumbers {
 }
 
 /** Maximum number of handlers that a process counts by name in a minute. */
-const namedHandlers = 20
+const maxNamedHandlers = 20
 
 const others = 'others'
 
@@ -69,7 +69,7 @@ export class StoredActivity {
   }
 
   start(): void {
-    this.#timer = setInterval(() => void this.#writeRegularly(), delayMs)
+    this.#timer = setInterval(() => void this.#writeRegularly(), writeIntervalMs)
     unref(this.#timer)
   }
 
@@ -147,7 +147,7 @@ export class ActivityRecorder implements ActivityObserver {
 
   failed(handler: string): void {
     const { failedBy } = this.#numbers()
-    const isNamed = failedBy[handler] !== undefined || Object.keys(failedBy).length < namedHandlers
+    const isNamed = failedBy[handler] !== undefined || Object.keys(failedBy).length < maxNamedHandlers
     increase(failedBy, isNamed ? handler : others)
   }
 

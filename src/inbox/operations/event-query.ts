@@ -41,35 +41,37 @@ export async function historyOf(events: Pick<InboxEvents, 'list'>, mediaId: stri
 }
 
 /** Makes a page from a complete list of events, by the time of their receipt. */
-export function pageOf(records: Iterable<EventRecord>, query: EventQuery | undefined): EventPage {
+export function eventPageOf(records: Iterable<EventRecord>, query: EventQuery | undefined): EventPage {
   const checked = checkQuery(query)
   const { order, limit, cursor } = checked
   const sign = order === 'oldest' ? 1 : -1
-  const after = cursor === undefined ? undefined : readPlace(cursor)
+  const after = cursor === undefined ? undefined : parseCursor(cursor)
   const found = [...records]
-    .filter((each) => matchesQuery(each, checked) && (after === undefined || sign * compare(placeOf(each), after) > 0))
-    .sort((a, b) => sign * compare(placeOf(a), placeOf(b)))
+    .filter(
+      (each) => matchesQuery(each, checked) && (after === undefined || sign * compare(positionOf(each), after) > 0),
+    )
+    .sort((a, b) => sign * compare(positionOf(a), positionOf(b)))
   const events = found.slice(0, limit)
   if (found.length === events.length) return { events }
-  return { events, cursor: placeOf(events.at(-1) as EventRecord).join(' ') }
+  return { events, cursor: positionOf(events.at(-1) as EventRecord).join(' ') }
 }
 
 /**
  * The place of an event in the order of a list: a time in ms since the epoch, and a text to distinguish events of one
  * time.
  */
-export type Place = readonly [at: number, text: string]
+export type Position = readonly [at: number, text: string]
 
-const placeOf = ({ receivedAt, key }: EventRecord): Place => [receivedAt.getTime(), key]
+const positionOf = ({ receivedAt, key }: EventRecord): Position => [receivedAt.getTime(), key]
 
-const compare = ([at, key]: Place, [otherAt, otherKey]: Place): number =>
+const compare = ([at, key]: Position, [otherAt, otherKey]: Position): number =>
   at - otherAt || (key < otherKey ? -1 : key > otherKey ? 1 : 0)
 
 /**
  * Reads a cursor: the place of the last event of a page, joined with a space.
  * @throws WebhookError `invalid_option`
  */
-function readPlace(cursor: string): Place {
+function parseCursor(cursor: string): Position {
   const [, at, text] = /^(\d+) (.+)$/s.exec(cursor) ?? []
   if (text === undefined) throw wrongCursor()
   return [Number(at), text]

@@ -2,7 +2,7 @@ import type { ReadableInbox } from '../reading.ts'
 import { shortId } from './operations.ts'
 
 /** Number of events of each state, and of dead letters, that are searched: the newest. */
-const searchedEvents = 1_000
+const searchLimit = 1_000
 
 interface Named {
   readonly key: string
@@ -11,10 +11,8 @@ interface Named {
 
 /** Names the newest events of an inbox. An event can come twice. */
 async function newest({ events, deadLetters }: ReadableInbox): Promise<readonly Named[]> {
-  const dead = await deadLetters.list({ limit: searchedEvents })
-  const pages = (events?.states ?? []).map(
-    async (state) => (await events?.list({ state, limit: searchedEvents }))?.events,
-  )
+  const dead = await deadLetters.list({ limit: searchLimit })
+  const pages = (events?.states ?? []).map(async (state) => (await events?.list({ state, limit: searchLimit }))?.events)
   const listed = (await Promise.all(pages)).flatMap((page) => page ?? [])
   return [...listed, ...dead.map(({ key, event }) => ({ key, mediaId: event?.mediaId }))]
 }

@@ -14,21 +14,21 @@ export function pausedFor(record: EventRecord, pauses: readonly Pause[]): string
     completed.includes(name) || failures.some(({ handler, final }) => final && handler === name)
   // Of a failed attempt, the handlers that failed: a retry for one that is not paused is due.
   const failed = failures.flatMap(({ handler, final }) => (final ? [] : handler))
-  const left = (owed ?? (failed.length > 0 ? failed : paused)).filter((name) => !hasEnded(name))
-  if (left.length === 0 || !left.every((name) => paused.includes(name))) return undefined
-  return left.join(owed === undefined && failed.length === 0 ? ' or ' : ', ')
+  const unfinished = (owed ?? (failed.length > 0 ? failed : paused)).filter((name) => !hasEnded(name))
+  if (unfinished.length === 0 || !unfinished.every((name) => paused.includes(name))) return undefined
+  return unfinished.join(owed === undefined && failed.length === 0 ? ' or ' : ', ')
 }
 
 /** Events and dead letters that are searched for names of handlers: the newest. */
-const scanned = 25
+const scanLimit = 25
 
 /** Lists the handlers of this process, and those that the newest events and dead letters name. */
 export async function knownHandlers({ pauses, events, deadLetters }: ReadableInbox): Promise<readonly string[]> {
-  const newest = (await events?.list({ limit: scanned }))?.events ?? []
-  const dead = await deadLetters.list({ limit: scanned })
+  const newest = (await events?.list({ limit: scanLimit }))?.events ?? []
+  const dead = await deadLetters.list({ limit: scanLimit })
   const failures = [...dead, ...newest.flatMap(({ failedAttempts }) => failedAttempts)].flatMap((each) => each.failures)
-  const ran = newest.flatMap(({ completed, owed = [] }) => [...completed, ...owed])
-  const names = new Set([...(pauses?.handlers?.() ?? []), ...failures.map(({ handler }) => handler), ...ran])
+  const recorded = newest.flatMap(({ completed, owed = [] }) => [...completed, ...owed])
+  const names = new Set([...(pauses?.handlers?.() ?? []), ...failures.map(({ handler }) => handler), ...recorded])
   names.delete('none')
   return [...names]
 }

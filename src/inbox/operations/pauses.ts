@@ -26,8 +26,8 @@ export class StoredPauses implements Pauses {
   readonly #process: PausedProcess | undefined
   #known: readonly Pause[] = []
   /** The number of reads that have begun, and the newest one whose answer was used. */
-  #begun = 0
-  #used = 0
+  #readsStarted = 0
+  #newestRead = 0
 
   /** @param process absent if the inbox was opened only to be read */
   constructor(storage: PauseStorage, process?: PausedProcess) {
@@ -67,11 +67,11 @@ export class StoredPauses implements Pauses {
 
   /** Reads the pauses, so that this process obeys them. If that fails, it obeys those that it knows. */
   async read(): Promise<void> {
-    const number = ++this.#begun
+    const number = ++this.#readsStarted
     const pauses = await this.#storage.list()
     // A later read may have answered first.
-    if (number < this.#used) return
-    this.#used = number
+    if (number < this.#newestRead) return
+    this.#newestRead = number
     this.take(pauses)
   }
 
@@ -80,12 +80,12 @@ export class StoredPauses implements Pauses {
     if (this.#process?.obey === undefined) return
     const { host, obey } = this.#process
     const { logger } = host
-    const news = pauses.filter((pause) => !has(this.#known, pause))
-    const gone = this.#known.filter((pause) => !has(pauses, pause))
-    if (news.length === 0 && gone.length === 0) return
+    const added = pauses.filter((pause) => !has(this.#known, pause))
+    const removed = this.#known.filter((pause) => !has(pauses, pause))
+    if (added.length === 0 && removed.length === 0) return
     this.#known = pauses
-    for (const pause of sorted(news)) logger.warn(pause, `${nameOf(pause)} is paused: operators have to resume it`)
-    for (const pause of gone) logger.info({ handler: pause.handler }, `${nameOf(pause)} was resumed`)
+    for (const pause of sorted(added)) logger.warn(pause, `${nameOf(pause)} is paused: operators have to resume it`)
+    for (const pause of removed) logger.info({ handler: pause.handler }, `${nameOf(pause)} was resumed`)
     obey(pauses)
   }
 }

@@ -13,7 +13,7 @@ import { sleep } from '../../internal/timers.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 
 /** The pause before a full inbox is asked again, in ms. */
-const delayMs = 500
+const overloadDelayMs = 500
 
 /** The number of steps in a second. A high `perSecond` needs more. */
 const stepsPerSecond = 10
@@ -89,7 +89,7 @@ async function replayOne(
       const code = error instanceof WebhookError ? error.code : undefined
       if (code === 'malformed' || code === 'in_progress') return false
       if (code !== 'overloaded') throw error
-      await sleep(delayMs)
+      await sleep(overloadDelayMs)
     }
   }
   return false

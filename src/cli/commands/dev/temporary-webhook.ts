@@ -19,13 +19,13 @@ interface TemporaryWebhook {
 const prefix = `${program} dev `
 
 // The service was observed to take names of 100 characters.
-const mine = `${prefix}${`${basename(homedir())}@${hostname()}`.slice(0, 70)}:`
+const ownPrefix = `${prefix}${`${basename(homedir())}@${hostname()}`.slice(0, 70)}:`
 
 /**
  * Returns the name of the webhook of the run that listens at a URL. It contains the port: while a run has the port, no
  * other run on this machine has a webhook of this name.
  */
-export const nameFor = (url: string): string => `${mine}${new URL(url).port}`
+export const nameFor = (url: string): string => `${ownPrefix}${new URL(url).port}`
 
 /** Deletes the webhooks of killed runs with the same name or the same URL. It reports those of other ports. */
 export async function deleteLeftovers(client: Client, { url, name }: TemporaryWebhook, { note, signal }: Screen) {
@@ -35,8 +35,10 @@ export async function deleteLeftovers(client: Client, { url, name }: TemporaryWe
     if (webhook.name === name || isSameUrl(webhook.url, url)) {
       await deleteIfThere(client, webhook.id)
       note(plain(`Deleted the webhook ${webhook.id}, which an earlier run had left behind.`))
-    } else if (webhook.name?.startsWith(mine)) {
-      note(plain(`The webhook ${webhook.id} is that of a run on another port, or was left behind. ${howTo(webhook)}`))
+    } else if (webhook.name?.startsWith(ownPrefix)) {
+      note(
+        plain(`The webhook ${webhook.id} is that of a run on another port, or was left behind. ${deleteHint(webhook)}`),
+      )
     }
   }
 }
@@ -57,7 +59,7 @@ export async function deleteTemporary(client: Client, webhook: Webhook, { note }
     note('Deleted.')
     return true
   } catch (error) {
-    note(plain(`The webhook ${webhook.id} is left at the service: ${(error as Error).message}. ${howTo(webhook)}`))
+    note(plain(`The webhook ${webhook.id} is left at the service: ${(error as Error).message}. ${deleteHint(webhook)}`))
     return false
   }
 }
@@ -69,4 +71,4 @@ async function deleteIfThere(client: Client, id: string): Promise<void> {
   })
 }
 
-const howTo = ({ id }: Webhook): string => `To delete it: ${program} webhooks delete ${id}`
+const deleteHint = ({ id }: Webhook): string => `To delete it: ${program} webhooks delete ${id}`

@@ -5,9 +5,9 @@ import { type Finding, failed, inWords, ok, wasAccepted } from './finding.ts'
 import type { Reply } from './probe.ts'
 
 const handledOnce = 'handles an event once'
-const atOnce = 5
+const concurrentCopies = 5
 const acknowledgeFix = 'also acknowledge a duplicate: the service can repeat an event until it is acknowledged'
-const lookFix = `check that your handlers ran once for the event that came twice, and once for the event that came ${atOnce} times`
+const lookFix = `check that your handlers ran once for the event that came twice, and once for the event that came ${concurrentCopies} times`
 const lookForSampleFix = 'check that your handlers ran once for the sample'
 const claimFix = 'claim each event by its key before you handle it, as createReceiver() does'
 
@@ -38,14 +38,16 @@ export async function* handlesDuplicates(endpoint: Endpoint, acknowledged: Reply
   if (ofTwo !== undefined) yield ofTwo
 
   const concurrent = endpoint.newEvent(type)
-  const replies = await Promise.all(Array.from({ length: atOnce }, () => endpoint.deliver(concurrent)))
+  const replies = await Promise.all(Array.from({ length: concurrentCopies }, () => endpoint.deliver(concurrent)))
   const open = replies.filter((reply) => !isInProgress(reply))
   const example = open.find((reply) => !wasAccepted(reply)) ?? open.toSorted((a, b) => b.durationMs - a.durationMs)[0]
   if (example !== undefined)
-    yield judgeAcknowledgement(`acknowledges ${atOnce} concurrent duplicates`, example, acknowledgeFix)
+    yield judgeAcknowledgement(`acknowledges ${concurrentCopies} concurrent duplicates`, example, acknowledgeFix)
   // 'handled' may occur several times: duplicates that arrive meanwhile wait for the same result.
   // The sample was handled before: these do not show what concurrent deliveries of a new event would do.
-  const ofMany = isSample ? undefined : await judge(endpoint, `${atOnce} concurrent deliveries`, replies, ['accepted'])
+  const ofMany = isSample
+    ? undefined
+    : await judge(endpoint, `${concurrentCopies} concurrent deliveries`, replies, ['accepted'])
   if (ofMany !== undefined) yield ofMany
   const fix = isSample ? lookForSampleFix : lookFix
   if (ofTwo === undefined && ofMany === undefined)

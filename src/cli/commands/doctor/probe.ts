@@ -55,7 +55,7 @@ async function exchange({ method, url, headers, body, chunked }: Probe, signal: 
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {
     outgoing.on('response', resolve).on('error', reject)
   })
-  const outcome = outcomeIn(await beginning(answer))
+  const outcome = outcomeIn(await readStart(answer))
   outgoing.destroy()
   const { location } = answer.headers
   return {
@@ -65,13 +65,13 @@ async function exchange({ method, url, headers, body, chunked }: Probe, signal: 
   }
 }
 
-const readAtMost = 4_096
+const maxReplyLength = 4_096
 
-async function beginning(answer: IncomingMessage): Promise<string> {
+async function readStart(answer: IncomingMessage): Promise<string> {
   let text = ''
   for await (const chunk of answer.setEncoding('utf8')) {
     text += chunk
-    if (text.length > readAtMost) break
+    if (text.length > maxReplyLength) break
   }
   return text
 }

@@ -11,7 +11,7 @@ import { media } from './media.ts'
 import { pause, resume } from './pauses.ts'
 import { retry } from './retry.ts'
 import { serve } from './serve.ts'
-import { checkSettling, discard, replay } from './settle.ts'
+import { checkDeadLetterArguments, discard, replay } from './settle.ts'
 import { show } from './show.ts'
 import { stats } from './stats.ts'
 import { stop } from './stop.ts'
@@ -88,7 +88,7 @@ export function actionOf(input: InboxInput): Action {
     (flag) => input.given.has(flag) && !action.flags.some((each) => each === flag),
   )
   if (stray !== undefined) throw new UsageError(`${name} does not take ${flagName(stray)}`)
-  if (action.takes === 'keys') checkSettling(name, words, input.values)
+  if (action.takes === 'keys') checkDeadLetterArguments(name, words, input.values)
   else if (action.takes === undefined && words.length > 0) throw new UsageError(`${name} takes no keys`)
   else if (action.takes !== undefined && words.length !== 1)
     throw new UsageError(`${name} takes one ${action.takes === 'id' ? 'media id' : 'key'}`)

@@ -5,10 +5,12 @@ import type { Target } from './target.ts'
 
 /** Writes a command line for the same inbox, to paste. A password in the URL of the inbox has to be filled in again. */
 export function commandLine({ kind, address, name }: Target, action: string, ...words: readonly string[]): string {
-  const place = kind === 'file' || !/:[^/].*@|\?/s.test(address) ? address : shownUrl(address)
+  const shownAddress = kind === 'file' || !/:[^/].*@|\?/s.test(address) ? address : shownUrl(address)
   const flag = name === undefined ? [] : [kind === 'redis' ? '--queue' : '--schema', shellQuoted(name)]
-  const first = words.some((word) => word.startsWith('-')) ? ['--'] : []
-  return [program, 'inbox', shellQuoted(place), action, ...flag, ...first, ...words.map(shellQuoted)].join(' ')
+  const separator = words.some((word) => word.startsWith('-')) ? ['--'] : []
+  return [program, 'inbox', shellQuoted(shownAddress), action, ...flag, ...separator, ...words.map(shellQuoted)].join(
+    ' ',
+  )
 }
 
 /** Masks the password of a URL. One that is not encoded can contain any character: the address begins after the last @. */

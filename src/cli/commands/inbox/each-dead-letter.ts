@@ -3,7 +3,7 @@ import type { MaybePromise } from '../../../internal/maybe-promise.ts'
 import type { Screen } from '../../shared/screen.ts'
 
 /** An action on dead letters. */
-interface Settling {
+interface DeadLetterAction {
   readonly keys: readonly string[]
   /** Replays or discards dead letters, and returns the keys that one had. */
   readonly act: (keys: readonly string[]) => MaybePromise<readonly string[]>
@@ -14,7 +14,7 @@ interface Settling {
 }
 
 /** The keys of the dead letters that an action was asked for. */
-interface ActedOn {
+interface DeadLetterResult {
   readonly done: readonly string[]
   /** Keys that no dead letter has. */
   readonly missing: readonly string[]
@@ -30,7 +30,10 @@ const delayMs = 10
  * Replays or discards dead letters, up to a hundred in a commit, and shows how many are done. If it is interrupted, it
  * prints that.
  */
-export async function eachDeadLetter({ keys, act, past, perSecond }: Settling, screen: Screen): Promise<ActedOn> {
+export async function eachDeadLetter(
+  { keys, act, past, perSecond }: DeadLetterAction,
+  screen: Screen,
+): Promise<DeadLetterResult> {
   const { signal } = screen
   const done: string[] = []
   const missing: string[] = []

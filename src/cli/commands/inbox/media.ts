@@ -10,7 +10,7 @@ import { type Named, named, type ShownEvent, shownEvent } from './shown.ts'
 import type { Target } from './target.ts'
 
 /** Maximum number of media items that are named. */
-const shown = 10
+const maxNamed = 10
 
 /** Maximum number of dead letters that are searched for unreadable deliveries. */
 const maxScanned = 1_000
@@ -24,8 +24,8 @@ export const media: Action = {
   takes: 'id',
   async run({ inbox, target, words: [given = ''], values, screen }) {
     const exact = await inbox.history(given)
-    const begun = exact.length > 0 ? [] : await mediaBeginning(inbox, given)
-    const [mediaId = given] = begun.length === 1 ? begun : []
+    const candidates = exact.length > 0 ? [] : await mediaBeginning(inbox, given)
+    const [mediaId = given] = candidates.length === 1 ? candidates : []
     const records = mediaId === given ? exact : await inbox.history(mediaId)
     const events = await Promise.all(records.map((record) => shownEvent(inbox, record)))
     const unreadable = await Promise.all((await unreadableWith(inbox, mediaId)).map(named))
@@ -36,8 +36,8 @@ export const media: Action = {
       if (unreadable.length > 0) screen.print(unreadableText(unreadable, target, screen.paint))
     }
     if (events.length > 0 || unreadable.length > 0) return 0
-    if (begun.length > 1)
-      screen.note(`media items that begin with it: ${begun.slice(0, shown).map(shellQuoted).join(' ')}`)
+    if (candidates.length > 1)
+      screen.note(`media items that begin with it: ${candidates.slice(0, maxNamed).map(shellQuoted).join(' ')}`)
     screen.note(`no event of the media item ${shellQuoted(mediaId)} is known: ${whyUnknown(inbox.events.states)}`)
     return 1
   },

@@ -17,7 +17,7 @@ export interface News {
 }
 
 /** The number of events of each state, and of dead letters, that are checked: the newest. */
-const lookedAt = 100
+const checkedPerState = 100
 
 /** The states of an event that has just failed. A dead letter is found among the dead letters. */
 const failing: readonly EventState[] = ['retrying', 'waiting', 'running', 'handled']
@@ -36,10 +36,10 @@ export class NewsReader {
     const { deadLetters, events } = this.#inbox
     const failures: Failure[] = []
     for (const state of failing.filter((each) => events.states.includes(each))) {
-      const page = await events.list({ state, limit: lookedAt })
+      const page = await events.list({ state, limit: checkedPerState })
       for (const event of page.events) for (const attempt of event.failedAttempts) failures.push({ event, attempt })
     }
-    const died = await deadLetters.list({ limit: lookedAt })
+    const died = await deadLetters.list({ limit: checkedPerState })
     const isFirst = this.#failures === undefined
     this.#failures ??= new Seen(({ event, attempt }) => `${+attempt.failedAt} ${attempt.number} ${event.key}`)
     this.#deadLetters ??= new Seen(({ key, diedAt }) => `${+diedAt} ${key}`)

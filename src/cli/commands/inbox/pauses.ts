@@ -5,7 +5,7 @@ import { suggestion } from '../../shared/suggestion.ts'
 import { plain, shellQuoted } from '../../shared/text.ts'
 import type { Action, ActionContext } from './action.ts'
 import { commandLine } from './command-line.ts'
-import { operated, userName } from './operated.ts'
+import { recordOperation, userName } from './record-operation.ts'
 import { time } from './times.ts'
 
 const pausesOf = ({ inbox }: ActionContext): Pauses => {
@@ -37,7 +37,7 @@ export const pause: Action = {
         `no event names a handler ${plain(handler)}${suggestion(handler, known)}: add --yes to pause it anyway`,
       )
     const isNew = await pausesOf(context).pause({ handler, by: userName() })
-    if (isNew) await operated(context, { act: 'pause', handler })
+    if (isNew) await recordOperation(context, { act: 'pause', handler })
     if (json) screen.json({ changed: isNew, ...(!isKnown && { known: false }) })
     else {
       const flag = handler === undefined ? '' : ` ${shellQuoted(`--handler=${handler}`)}`
@@ -55,7 +55,7 @@ export const resume: Action = {
   async run(context) {
     const { handler, json } = context.values
     const wasPaused = await pausesOf(context).resume({ handler })
-    if (wasPaused) await operated(context, { act: 'resume', handler })
+    if (wasPaused) await recordOperation(context, { act: 'resume', handler })
     if (json) context.screen.json({ changed: wasPaused })
     else context.screen.print(`${nameOf({ handler })} ${wasPaused ? 'is resumed' : 'was not paused'}`)
     return 0

@@ -2,7 +2,7 @@ import type { EventState } from '../../../inbox/reading.ts'
 import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
-import { operated } from './operated.ts'
+import { recordOperation } from './record-operation.ts'
 import { whyUnknown } from './show.ts'
 
 const because: Readonly<Record<EventState, string>> = {
@@ -21,7 +21,7 @@ export const retry: Action = {
     const { inbox, target, values, screen } = context
     const [key = ''] = context.words
     const isRetried = await inbox.events.retryNow(key)
-    if (isRetried) await operated(context, { act: 'retry', keys: [key] })
+    if (isRetried) await recordOperation(context, { act: 'retry', keys: [key] })
     if (values.json) screen.json({ retried: isRetried })
     if (isRetried) {
       const next = `To see its outcome: ${commandLine(target, 'show', key)}`

@@ -5,8 +5,8 @@ import { shellQuoted } from '../../shared/text.ts'
 import type { Action, ActionContext } from './action.ts'
 import { eachDeadLetter } from './each-dead-letter.ts'
 import type { InboxInput } from './flags.ts'
-import { operated } from './operated.ts'
 import { counted } from './print.ts'
+import { recordOperation } from './record-operation.ts'
 
 const settle =
   (act: 'replay' | 'discard', past: 'replayed' | 'discarded', then = '') =>
@@ -18,7 +18,7 @@ const settle =
       { keys, act: (some) => inbox.deadLetters[`${act}Many`](some), past, perSecond },
       screen,
     )
-    if (done.length > 0) await operated(context, { act, keys: done })
+    if (done.length > 0) await recordOperation(context, { act, keys: done })
     // With --all, a missing key is not an error: another user or process has just replayed or discarded it.
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })
@@ -48,7 +48,7 @@ async function outcomeText({ inbox, screen }: ActionContext, keys: readonly stri
 }
 
 /** @throws UsageError for flags and keys that do not go together */
-export function checkSettling(name: string, keys: readonly string[], values: InboxInput['values']): void {
+export function checkDeadLetterArguments(name: string, keys: readonly string[], values: InboxInput['values']): void {
   const { all, type, since, yes } = values
   if (keys.length > 0 === (all === true)) throw new UsageError(`${name} takes either keys or --all`)
   if (!all && (type !== undefined || since !== undefined)) throw new UsageError('--type and --since go with --all')

@@ -1,8 +1,8 @@
 import { shellQuoted } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { commandLine } from './command-line.ts'
-import { operated } from './operated.ts'
 import { stateWords } from './print.ts'
+import { recordOperation } from './record-operation.ts'
 import { whyUnknown } from './show.ts'
 
 export const stop: Action = {
@@ -13,7 +13,7 @@ export const stop: Action = {
     const { inbox, target, values, screen } = context
     const [key = ''] = context.words
     const isAsked = (await inbox.events.stop?.(key)) ?? false
-    if (isAsked) await operated(context, { act: 'stop', keys: [key] })
+    if (isAsked) await recordOperation(context, { act: 'stop', keys: [key] })
     if (values.json) screen.json({ asked: isAsked })
     if (isAsked) {
       const next = `To see its outcome: ${commandLine(target, 'show', key)}`

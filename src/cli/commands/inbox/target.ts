@@ -13,7 +13,7 @@ export const placeFlags = {
   queue: text('<name>', 'Redis: the name of the queue (default: media-webhooks)'),
 }
 
-interface Place {
+interface PlaceFlags {
   readonly schema: string | undefined
   readonly queue: string | undefined
 }
@@ -28,7 +28,7 @@ export interface Target {
 }
 
 /** @throws UsageError without the target, because a URL can contain a password */
-export function readTarget(address: string, { schema, queue }: Place): Target {
+export function readTarget(address: string, { schema, queue }: PlaceFlags): Target {
   const kind = kindOf(address)
   if (schema !== undefined && kind !== 'postgres') throw new UsageError(`${flagName('schema')} is for Postgres only`)
   if (queue !== undefined && kind !== 'redis') throw new UsageError(`${flagName('queue')} is for Redis only`)

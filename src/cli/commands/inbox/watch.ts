@@ -28,23 +28,24 @@ export const watch: Action = {
     const { inbox, target, screen } = context
     const reader = new NewsReader(inbox)
     const show = printer(context)
-    let isLost = false
+    let isUnreachable = false
     let isFirst = true
     while (!screen.signal.aborted) {
       const startedAt = performance.now()
       try {
         show(await reader.read())
-        isLost = false
+        isUnreachable = false
       } catch (error) {
         // An outage ends only a command that has shown nothing yet.
         if (isFirst) throw error
         const reason = explained(error, target)
-        if (!isLost) screen.note(`trying again: ${plain(reason instanceof Error ? reason.message : String(reason))}`)
-        isLost = true
+        if (!isUnreachable)
+          screen.note(`trying again: ${plain(reason instanceof Error ? reason.message : String(reason))}`)
+        isUnreachable = true
       }
       isFirst = false
-      const took = performance.now() - startedAt
-      await pause(Math.max(delayMs, pauseFactor * took), undefined, { signal: screen.signal }).catch(() => {})
+      const tookMs = performance.now() - startedAt
+      await pause(Math.max(delayMs, pauseFactor * tookMs), undefined, { signal: screen.signal }).catch(() => {})
     }
     screen.draw?.([])
     return 0

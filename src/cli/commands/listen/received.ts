@@ -32,7 +32,7 @@ const [bodyLimit, bodyTimeMs] = [65_536, 2_000]
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Reads the media service's payloads. It takes those of any other sender as well, whose fields nobody knows here. */
-const anyone: MediaService = {
+const anySender: MediaService = {
   ...mediaService,
   read(payload, headers) {
     try {
@@ -48,7 +48,7 @@ const anyone: MediaService = {
 /** Creates a receiver for node:http that reports each delivery after it is acknowledged. */
 export function createListener(verify: Verifier, onDelivery: (reported: ReportedDelivery) => void) {
   const reports = new WeakMap<Delivery, DeliveryReport>()
-  const receiver = createReceiver({ sender: anyone, verify, logger: silent, telemetry: reporting(reports) })
+  const receiver = createReceiver({ sender: anySender, verify, logger: silent, telemetry: reporting(reports) })
   receiver.onAny(() => {}, { name: 'listen' })
 
   /** Hands a delivery to the receiver, and keeps a copy of its body. */
@@ -111,7 +111,7 @@ const fieldsOf = (raw: readonly string[]): [string, string][] =>
 
 async function eventOf({ body }: ReceivedDelivery, delivery: Delivery): Promise<MediaEvent | undefined> {
   try {
-    return await parseEvent({ sender: anyone, keySource: undefined }, body, delivery)
+    return await parseEvent({ sender: anySender, keySource: undefined }, body, delivery)
   } catch {
     return undefined
   }

@@ -45,13 +45,13 @@ export function printSummary(outbox: Outbox, { json }: PrintOptions, { print, pa
   const sendings = outbox.list()
   const deliveries = sendings.flatMap((sending) => sending.deliveries)
   const failedCopies = deliveries.filter(({ copy, failure }) => copy && failure).length
-  const fine = count(outbox, 'failed') === 0 && failedCopies === 0
-  if (json) return fine
+  const isFine = count(outbox, 'failed') === 0 && failedCopies === 0
+  if (json) return isFine
   const copies = failedCopies === 0 ? '' : `, ${failedCopies} copies not`
   const dropped = count(outbox, 'dropped') === 0 ? '' : `, ${count(outbox, 'dropped')} dropped by the fault`
   const text = `${countAcknowledged(outbox)} of ${sendings.length} acknowledged${copies}${dropped}`
-  print(`\n${paint(fine ? 'green' : 'red', text)}`)
-  return fine
+  print(`\n${paint(isFine ? 'green' : 'red', text)}`)
+  return isFine
 }
 
 const count = (outbox: Outbox, wanted: Sending['state']): number =>

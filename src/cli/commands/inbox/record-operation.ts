@@ -12,7 +12,10 @@ export function userName(): string | undefined {
 }
 
 /** Stores what was done, for the page that shows who did what. */
-export async function operated({ inbox, values, screen }: ActionContext, operation: NewOperation): Promise<void> {
+export async function recordOperation(
+  { inbox, values, screen }: ActionContext,
+  operation: NewOperation,
+): Promise<void> {
   try {
     await inbox.operations.add({ by: userName(), reason: values.reason, ...operation })
   } catch (error) {
