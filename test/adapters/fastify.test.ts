@@ -130,7 +130,7 @@ describe.each<[string, Create]>([
   test.each([
     ['receiver', { url: path }, 'give it a receiver'],
     ['option', { receiver: watchedReceiver(bytes).receiver, url: path, path }, 'there is no option path'],
-    ['url', { receiver: watchedReceiver(bytes).receiver }, 'url has to be the path of the webhook'],
+    ['url', { receiver: watchedReceiver(bytes).receiver }, 'url must be the path of the webhook'],
     ['closeTimeoutMs', { receiver: watchedReceiver(bytes).receiver, url: path, closeTimeoutMs: -1 }, '0 or more'],
   ])('is not registered with a wrong %s', async (_, options, message) => {
     const app = closedWithTest(create())

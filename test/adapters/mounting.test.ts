@@ -24,7 +24,7 @@ test.each(adapters)('%s throws at mount when it is given no receiver, and names 
 
 test.each([
   ['fetchHandler: there is no option waituntil; there are waitUntil', { waituntil: () => {} }],
-  ['fetchHandler: waitUntil has to be a function', { waitUntil: true }],
+  ['fetchHandler: waitUntil must be a function', { waitUntil: true }],
 ])('%s', (message, options) => {
   const { receiver } = watchedReceiver(url)
   const error = expect.objectContaining({ code: 'invalid_option', message })

@@ -245,11 +245,11 @@ describe('watchWebhook', () => {
   })
 
   test.each([
-    ['client', 'client has to be a client'],
-    ['receiver', 'receiver has to be a receiver'],
-    ['webhook', 'webhook has to be data.webhook'],
-    ['onProblem', 'onProblem has to be a function'],
-    ['everyMs', 'everyMs has to be a whole number'],
+    ['client', 'client must be a client'],
+    ['receiver', 'receiver must be a receiver'],
+    ['webhook', 'webhook must be data.webhook'],
+    ['onProblem', 'onProblem must be a function'],
+    ['everyMs', 'everyMs must be a whole number'],
     ['every', 'there is no option every'],
   ])('rejects an invalid %s', (option, message) => {
     expect(() => watching(undefined, untyped({ [option]: 'wrong' }))).toThrow(message)

@@ -183,11 +183,11 @@ describe('the options', () => {
     expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining(message) })
 
   test.each<[object, string]>([
-    [{ concurrency: 0 }, 'on: concurrency has to be a whole number'],
-    [{ concurrency: '2' }, 'on: concurrency has to be a whole number'],
+    [{ concurrency: 0 }, 'on: concurrency must be a whole number'],
+    [{ concurrency: '2' }, 'on: concurrency must be a whole number'],
     ...['10', '10 / s', '0/s', '1.5/s', '-1/s', '10/d', '100000/s', '', 10, null].map((rate): [object, string] => [
       { rate },
-      'on: rate has to be a whole number up to 99999 in a second',
+      'on: rate must be a whole number up to 99999 in a second',
     ]),
   ])('cannot be %j', (options, message) => {
     const { receiver } = receiverWithReports()

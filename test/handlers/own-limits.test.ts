@@ -117,11 +117,11 @@ describe('the retry of a handler', () => {
 })
 
 test.each<[string, unknown, string]>([
-  ['timeoutMs', { timeoutMs: 0 }, 'on: timeoutMs has to be a whole number'],
-  ['timeoutMs', { timeoutMs: '1 s' }, 'on: timeoutMs has to be a whole number'],
-  ['retry', { retry: 3 }, 'the options have to be an object'],
-  ['retry', { retry: null }, 'the options have to be an object'],
-  ['retry', { retry: { attempts: 0 } }, 'retry: attempts has to be a whole number'],
+  ['timeoutMs', { timeoutMs: 0 }, 'on: timeoutMs must be a whole number'],
+  ['timeoutMs', { timeoutMs: '1 s' }, 'on: timeoutMs must be a whole number'],
+  ['retry', { retry: 3 }, 'the options must be an object'],
+  ['retry', { retry: null }, 'the options must be an object'],
+  ['retry', { retry: { attempts: 0 } }, 'retry: attempts must be a whole number'],
   ['retry', { retry: { attemps: 3 } }, 'retry: there is no option attemps'],
 ])('%s cannot be %j', (_, options, message) => {
   const { receiver } = receiverWithReports()

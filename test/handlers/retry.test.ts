@@ -70,7 +70,7 @@ describe('the pauses between attempts', () => {
 })
 
 test.each([
-  [{ attempts: 0 }, 'retry: attempts has to be a whole number'],
+  [{ attempts: 0 }, 'retry: attempts must be a whole number'],
   [{ attemps: 3 }, 'retry: there is no option attemps'],
 ])('a schedule of %o cannot be made', (options, message) => {
   expect(() => retrySchedule(options as RetryOptions)).toThrow(message)

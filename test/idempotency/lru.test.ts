@@ -140,8 +140,8 @@ describe('inboxes that share an lru store', () => {
 
 describe('the options of the lru store', () => {
   test.each([
-    [{ ttlMs: 0 }, 'lruStore: ttlMs has to be a whole number'],
-    [{ max: 0 }, 'lruStore: max has to be a whole number'],
+    [{ ttlMs: 0 }, 'lruStore: ttlMs must be a whole number'],
+    [{ max: 0 }, 'lruStore: max must be a whole number'],
     [{ maximum: 1 }, 'lruStore: there is no option maximum'],
   ])('cannot be %o', (options, message) => {
     expect(() => lruStore(options as LruStoreOptions)).toThrow(message)

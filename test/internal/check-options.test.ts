@@ -17,7 +17,7 @@ const invalid = (message: string) => expect.objectContaining({ code: 'invalid_op
 describe('the check of options', () => {
   test.each([null, 7, 'text', true, () => {}, [], [1]])('rejects %o in place of the options', (options) => {
     expect(check(options, { ms: wholeNumber() })).toThrow(
-      invalid('owner: the options have to be an object, such as { ms }'),
+      invalid('owner: the options must be an object, such as { ms }'),
     )
   })
 
@@ -31,7 +31,7 @@ describe('the check of options', () => {
   test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '7', null, 7n])(
     'rejects %o as a whole number',
     (ms) => {
-      const message = 'owner: ms has to be a whole number from 1 to 2147483647'
+      const message = 'owner: ms must be a whole number from 1 to 2147483647'
       expect(check({ ms }, { ms: wholeNumber() })).toThrow(invalid(message))
     },
   )
@@ -44,7 +44,7 @@ describe('the check of options', () => {
     const rules = { port: wholeNumber(10, 0) }
     expect(check({ port: 0 }, rules)).not.toThrow()
     expect(check({ port: 10 }, rules)).not.toThrow()
-    expect(check({ port: 11 }, rules)).toThrow(invalid('owner: port has to be a whole number from 0 to 10'))
+    expect(check({ port: 11 }, rules)).toThrow(invalid('owner: port must be a whole number from 0 to 10'))
   })
 
   test.each([-1, Number.NaN, '7', null])('rejects %o as a time limit', (ms) => {
@@ -55,12 +55,12 @@ describe('the check of options', () => {
   test('asks for what is required', () => {
     const rules = { secret: required(anyText), by: anyText }
     for (const options of [undefined, {}, { secret: undefined }])
-      expect(check(options, rules)).toThrow(invalid('owner: secret has to be a string'))
+      expect(check(options, rules)).toThrow(invalid('owner: secret must be a string'))
     expect(check({ secret: '' }, rules)).not.toThrow()
   })
 
   test('rejects another choice, and other types', () => {
-    expect(check({ in: 'c' }, { in: oneOf('a', 'b') })).toThrow(invalid('owner: in has to be one of a, b'))
+    expect(check({ in: 'c' }, { in: oneOf('a', 'b') })).toThrow(invalid('owner: in must be one of a, b'))
     for (const value of ['no', 0, 1, null]) expect(check({ value }, { value: flag })).toThrow(/true or false/)
   })
 

@@ -245,9 +245,9 @@ describe('receiver.expect rejects', () => {
     ['a time without a unit', ['file.received', { ...rule, within: '2' }, overdue], 'within has to be a time'],
     ['a time that no timer reaches', ['file.received', { ...rule, within: '25 d' }, overdue], 'of up to 24 days'],
     ['an unknown option', ['file.received', { ...rule, after: 1 }, overdue], 'there is no option after'],
-    ['no rule', ['file.received', undefined, overdue], 'the options have to be an object, such as { then }'],
+    ['no rule', ['file.received', undefined, overdue], 'the options must be an object, such as { then }'],
     ['no handler', ['file.received', rule], 'a handler is a function'],
-    ['an empty name', ['file.received', { ...rule, name: '' }, overdue], 'name has to be a non-empty string'],
+    ['an empty name', ['file.received', { ...rule, name: '' }, overdue], 'name must be a non-empty string'],
     [
       'a name that is taken',
       ['file.received', { ...rule, name: 'taken' }, overdue],

@@ -72,12 +72,12 @@ describe('createReceiver does not take', () => {
 
   test.each([{}, { warn() {} }, 'pino', null])('%o as its logger', (logger) => {
     expect(build({ logger })).toThrow(
-      invalid(/logger has to be a logger, which has the methods debug, info, warn, error/),
+      invalid(/logger must be a logger, which has the methods debug, info, warn, error/),
     )
   })
 
   test.each([{}, 'memory', null])('%o as its inbox', (inbox) => {
-    expect(build({ inbox })).toThrow(invalid(/inbox has to be a definition/))
+    expect(build({ inbox })).toThrow(invalid(/inbox must be a definition/))
   })
 
   test.each([memoryInbox, sqliteInbox, bullmqInbox])('%o without its parentheses', (inbox) => {
@@ -86,7 +86,7 @@ describe('createReceiver does not take', () => {
 
   test('an open inbox in place of its definition', () => {
     const { inbox } = receiverWith()
-    expect(build({ inbox })).toThrow(invalid(/inbox has to be a definition/))
+    expect(build({ inbox })).toThrow(invalid(/inbox must be a definition/))
   })
 
   test('a call without options', () => {
@@ -100,7 +100,7 @@ describe('createReceiver does not take', () => {
       (value) => {
         const ack = name === 'ackTimeoutMs' ? 'handled' : 'accepted'
         expect(build({ ack, [name]: value })).toThrow(
-          invalid(new RegExp(`createReceiver: ${name} has to be a whole number`)),
+          invalid(new RegExp(`createReceiver: ${name} must be a whole number`)),
         )
       },
     )
@@ -109,17 +109,17 @@ describe('createReceiver does not take', () => {
   describe.each(['attempts', 'baseMs', 'maxMs'])('as retry.%s', (name) => {
     test.each([Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY, '5'])('%o', (value) => {
       expect(build({ retry: { [name]: value } })).toThrow(
-        invalid(new RegExp(`retry: ${name} has to be a whole number`)),
+        invalid(new RegExp(`retry: ${name} must be a whole number`)),
       )
     })
   })
 
   test.each(['never', 'Handled', '', null, true])('%o as ack', (ack) => {
-    expect(build({ ack })).toThrow(invalid(/^createReceiver: ack has to be one of accepted, handled/))
+    expect(build({ ack })).toThrow(invalid(/^createReceiver: ack must be one of accepted, handled/))
   })
 
   test.each([3, 'never', null, () => 3])('%o as retry', (retry) => {
-    expect(build({ retry })).toThrow(invalid(/^retry: the options have to be an object/))
+    expect(build({ retry })).toThrow(invalid(/^retry: the options must be an object/))
   })
 
   test('an option that would have no effect', () => {
@@ -137,7 +137,7 @@ describe('createReceiver does not take', () => {
   })
 
   test.each([null, 'publish', () => {}])('%o as handlers', (handlers) => {
-    expect(build({ handlers })).toThrow(invalid(/^createReceiver: handlers has to be an object/))
+    expect(build({ handlers })).toThrow(invalid(/^createReceiver: handlers must be an object/))
   })
 
   test.each(['encoding_finished', 'video.deleted', 'constructor', ''])('handlers of the unknown type %o', (type) => {
@@ -154,7 +154,7 @@ describe('on does not take', () => {
   })
 
   test.each(['', null, 7])('the name %o', (name) => {
-    expect(() => receiver.on('encoding.failed', () => {}, untyped({ name }))).toThrow(invalid(/^on: name has to be/))
+    expect(() => receiver.on('encoding.failed', () => {}, untyped({ name }))).toThrow(invalid(/^on: name must be/))
   })
 
   test('an empty list of types, or a handler that is not a function', () => {

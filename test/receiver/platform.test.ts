@@ -186,7 +186,7 @@ describe('the environment of a developer', () => {
   test('can be overruled: a receiver is told the platform that it runs on', () => {
     expect(() => createReceiver({ verify: unverified(), platform: 'AWS Lambda' })).toThrow(/AWS Lambda stops/)
     expect(() => createReceiver({ verify: unverified(), platform: untyped('lambda') })).toThrow(
-      /platform has to be one of server, AWS Lambda, /,
+      /platform must be one of server, AWS Lambda, /,
     )
   })
 })

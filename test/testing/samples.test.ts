@@ -42,7 +42,7 @@ describe('encodePayload', () => {
     expect(() => encodePayload(samplePayload('file.received'), 'xml' as 'flat')).toThrow(
       expect.objectContaining({
         code: 'invalid_option',
-        message: 'encodePayload: format has to be one of flat, envelope',
+        message: 'encodePayload: format must be one of flat, envelope',
       }),
     )
   })

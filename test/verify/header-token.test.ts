@@ -72,7 +72,7 @@ describe('headerToken', () => {
   test('cannot be built with a value that is not a header name', () => {
     for (const header of ['', 'x token', 'x-token:', 'x-tökèn', untyped(undefined)]) {
       expect(messageOfBuild(() => headerToken({ secret, header }))).toMatch(
-        /^headerToken: header has to be the name of a header/,
+        /^headerToken: header must be the name of a header/,
       )
     }
   })

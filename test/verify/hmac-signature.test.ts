@@ -162,19 +162,19 @@ describe('several signatures in one header', () => {
 
 describe('hmacSignature cannot be built with', () => {
   test.each<[string, Partial<Record<keyof HmacSignatureOptions, unknown>>, RegExp]>([
-    ['an unknown algorithm', { algorithm: 'md5' }, /algorithm has to be one of sha256, sha1, sha512/],
-    ['an unknown encoding', { encoding: 'base64url' }, /encoding has to be one of hex, base64/],
-    ['an unknown signedContent', { timestamp, signedContent: 'url' }, /signedContent has to be one of/],
+    ['an unknown algorithm', { algorithm: 'md5' }, /algorithm must be one of sha256, sha1, sha512/],
+    ['an unknown encoding', { encoding: 'base64url' }, /encoding must be one of hex, base64/],
+    ['an unknown signedContent', { timestamp, signedContent: 'url' }, /signedContent must be one of/],
     ['a signed timestamp without a header for it', { signedContent: 'timestamp.body' }, /needs a timestamp header/],
     ['an empty separator', { separator: '' }, /separator/],
-    ['no header', { header: undefined }, /: header has to be the name of a header/],
+    ['no header', { header: undefined }, /: header must be the name of a header/],
     ['an empty header', { header: '' }, /name of a header/],
     ['a header with a space', { header: 'x signature' }, /name of a header/],
-    ['a timestamp without a header', { timestamp: {} }, /: timestamp: header has to be the name of a header/],
+    ['a timestamp without a header', { timestamp: {} }, /: timestamp: header must be the name of a header/],
     ...[Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY, '300'].map((toleranceSeconds): [string, object, RegExp] => [
       `a tolerance of ${toleranceSeconds}`,
       { timestamp: { header: 'x-timestamp', toleranceSeconds } },
-      /toleranceSeconds has to be a whole number/,
+      /toleranceSeconds must be a whole number/,
     ]),
   ])('%s', (_, options, message) => {
     const text = messageOfBuild(() => hmacSignature({ ...plain, ...options } as HmacSignatureOptions))

@@ -164,20 +164,20 @@ describe('timestampedSignature', () => {
   )
 
   test.each([
-    [{ time: '' }, /^timestampedSignature: time has to be a name such as 't'/],
-    [{ time: 't=' }, /time has to be a name/],
-    [{ time: 't,' }, /time has to be a name/],
-    [{ time: ' t' }, /time has to be a name/],
-    [{ signature: 'v 1' }, /^timestampedSignature: signature has to be a name/],
-    [{ signature: 1 }, /signature has to be a name/],
+    [{ time: '' }, /^timestampedSignature: time must be a name such as 't'/],
+    [{ time: 't=' }, /time must be a name/],
+    [{ time: 't,' }, /time must be a name/],
+    [{ time: ' t' }, /time must be a name/],
+    [{ signature: 'v 1' }, /^timestampedSignature: signature must be a name/],
+    [{ signature: 1 }, /signature must be a name/],
     [{ time: 'v1' }, /^timestampedSignature: time must differ from signature$/],
     [{ signature: 't' }, /time must differ from signature/],
     [{ time: 'x', signature: 'x' }, /time must differ from signature/],
-    [{ header: '' }, /^timestampedSignature: header has to be the name of a header/],
-    [{ header: undefined }, /header has to be the name of a header/],
-    [{ toleranceSeconds: 0 }, /^timestampedSignature: toleranceSeconds has to be/],
-    [{ toleranceSeconds: Number.POSITIVE_INFINITY }, /toleranceSeconds has to be/],
-    [{ now: 1 }, /now has to be a function/],
+    [{ header: '' }, /^timestampedSignature: header must be the name of a header/],
+    [{ header: undefined }, /header must be the name of a header/],
+    [{ toleranceSeconds: 0 }, /^timestampedSignature: toleranceSeconds must be/],
+    [{ toleranceSeconds: Number.POSITIVE_INFINITY }, /toleranceSeconds must be/],
+    [{ now: 1 }, /now must be a function/],
     [{ tolerance: 60 }, /there is no option tolerance/],
   ])('cannot be built with %o', (wrongOptions, message) => {
     const options = { secret, header, ...wrongOptions }

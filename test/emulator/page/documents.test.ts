@@ -80,10 +80,10 @@ test('a rejected action shows the error and keeps the input', async () => {
 test.each<[Record<string, string>, string]>([
   [{ scheme: 'hmac-signature', header: 'x-signature' }, 'Secret is missing'],
   [{ scheme: 'basic-auth', username: 'a' }, 'Password is missing'],
-  [{ scheme: 'hmac-signature', secret: 's', header: 'x y' }, 'Header has to be the name of a header'],
+  [{ scheme: 'hmac-signature', secret: 's', header: 'x y' }, 'Header must be the name of a header'],
   [
     { scheme: 'hmac-signature', secret: 's', header: 'x', timestampHeader: 'x y' },
-    'Timestamp header has to be the name of a header',
+    'Timestamp header must be the name of a header',
   ],
   [{ scheme: 'hmac-signature', secret: 's', header: 'x', prefix: 'ä' }, 'Prefix must be printable ASCII'],
   [{ scheme: 'url-token', secret: 's\n' }, 'Secret 1 of 1 begins or ends with'],

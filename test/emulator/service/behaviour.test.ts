@@ -48,7 +48,7 @@ describe('a behaviour', () => {
       { sign: { scheme: 'url-token', secret: `${secret}\n` } },
       'urlToken: secret 1 of 1 begins or ends with white space',
     ],
-    [{ sign: { scheme: 'header-token', secret, header: 'x y' } }, 'headerToken: header has to be the name of a header'],
+    [{ sign: { scheme: 'header-token', secret, header: 'x y' } }, 'headerToken: header must be the name of a header'],
     [
       { sign: { scheme: 'header-token', secret, header: 'x', prefix: 'a\r\nb' } },
       'behaviour.sign.prefix must be printable ASCII',
@@ -59,11 +59,11 @@ describe('a behaviour', () => {
     ],
     [
       { sign: { scheme: 'hmac-signature', secret, header: '' } },
-      'hmacSignature: header has to be the name of a header',
+      'hmacSignature: header must be the name of a header',
     ],
     [
       { sign: { scheme: 'hmac-signature', secret, header: 'x', timestampHeader: 'a b' } },
-      'hmacSignature: timestamp: header has to be the name of a header',
+      'hmacSignature: timestamp: header must be the name of a header',
     ],
     [
       { sign: { scheme: 'hmac-signature', secret, header: 'x-a', timestampHeader: 'X-A' } },

@@ -138,7 +138,7 @@ describe('receiver.handle', () => {
       const { receiver, handler } = consumer()
       await expect(receiver.handle(await messageOf(), { attempt: attempt as number })).rejects.toMatchObject({
         code: 'invalid_option',
-        message: 'receiver.handle: attempt has to be a whole number from 1 to 2147483647',
+        message: 'receiver.handle: attempt must be a whole number from 1 to 2147483647',
       })
       expect(handler).not.toHaveBeenCalled()
     },

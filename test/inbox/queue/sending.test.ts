@@ -135,16 +135,16 @@ describe('queueInbox', () => {
   const store = lruStore()
 
   test.each<[string, object, string]>([
-    ['no `send`', { store }, 'queueInbox: send has to be a function'],
+    ['no `send`', { store }, 'queueInbox: send must be a function'],
     [
       'no store',
       { send },
-      'queueInbox: store has to be redisStore(), the result of defineStore() or, for one process, lruStore()',
+      'queueInbox: store must be redisStore(), the result of defineStore() or, for one process, lruStore()',
     ],
     [
       'a copy of a store',
       { send, store: { ...store } },
-      'queueInbox: store has to be redisStore(), the result of defineStore() or, for one process, lruStore()',
+      'queueInbox: store must be redisStore(), the result of defineStore() or, for one process, lruStore()',
     ],
     [
       'an unknown option',
@@ -154,19 +154,19 @@ describe('queueInbox', () => {
     [
       'a lease that is not a number',
       { send, store, leaseMs: 'long' },
-      'queueInbox: leaseMs has to be a whole number from 1 to 2147483647',
+      'queueInbox: leaseMs must be a whole number from 1 to 2147483647',
     ],
     [
       'no time to send',
       { send, store, sendTimeoutMs: 0 },
-      'queueInbox: sendTimeoutMs has to be a whole number from 1 to 2147483647',
+      'queueInbox: sendTimeoutMs must be a whole number from 1 to 2147483647',
     ],
   ])('cannot be made with %s', (_, options, message) => {
     expect(() => queueInbox(untyped(options))).toThrow(invalid(message))
   })
 
   test('cannot be made without options', () => {
-    expect(() => queueInbox(untyped(undefined))).toThrow(invalid('queueInbox: send has to be a function'))
+    expect(() => queueInbox(untyped(undefined))).toThrow(invalid('queueInbox: send must be a function'))
   })
 
   test('says that it hands events over, and whether its keys are known to one process only', () => {
