@@ -1,35 +1,34 @@
 import type { MaybePromise } from './internal/maybe-promise.ts'
 
-/** Header lookup as the web's `Headers` does it: any case; several fields of one name are joined with `, `. */
+/** Case-insensitive header lookup, like `Headers`: repeated fields are joined with `, `. */
 export interface DeliveryHeaders {
-  /** Returns the value of a field, or `null` if there is none. */
+  /** Returns a field, or `null` if the request lacks it. */
   get(name: string): string | null
 }
 
 /**
- * Reads a body that was not read yet, up to `limit` bytes. It does not trust Content-Length. It returns `too_large`
- * past the limit, and `incomplete` when the sender disconnects before the end.
+ * Reads the body, at most `limit` bytes, without trusting Content-Length. Returns `too_large` past the limit and
+ * `incomplete` if the sender disconnects.
  */
 export type BodyReader = (limit: number) => MaybePromise<Uint8Array | 'too_large' | 'incomplete'>
 
-/** A body that another parser consumed. Its bytes are gone, so only a verifier that needs none can accept it. */
+/** A body that another parser has consumed. The bytes are gone, so no verifier that needs them can accept it. */
 export interface ParsedBody {
-  /** The parsed JSON; `undefined` if the body was read and nothing of it is left. */
+  /** The parsed JSON; `undefined` if nothing is left of the body. */
   readonly parsed: unknown
-  /** The fix, for the log: how to leave the body unread in the framework that the delivery comes from. */
+  /** How to leave the body unread in this framework, for the log. */
   readonly fix?: string | undefined
 }
 
-/** One HTTP POST made by the sender, as an adapter hands it over. */
+/** One HTTP request, as an adapter passes it to the receiver. */
 export interface Delivery {
-  /** The HTTP method in capitals, such as `POST`. */
+  /** Upper case, such as `POST`. */
   readonly method: string
-  /** The target as received: path and query, or an absolute URL. */
+  /** Path and query, or an absolute URL. */
   readonly url: string
-  /** The header fields as received. A `Headers` fits. */
   readonly headers: DeliveryHeaders
-  /** The bytes, a function that reads them, or the value that another parser made of them. */
+  /** The bytes, a function that reads them, or what another parser made of them. */
   readonly body: Uint8Array | BodyReader | ParsedBody
-  /** Keeps the runtime alive until the event has been handled, on platforms that end a request with its answer. */
+  /** Keeps the runtime alive until the event is handled, on platforms that freeze after the response. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
 }

@@ -1,14 +1,14 @@
 /**
- * Every code a {@link WebhookError} can carry. The set is closed: callers branch on the code and never read messages.
+ * Every code a {@link WebhookError} can carry. A closed set: branch on the code, never on the message.
  *
- * - `invalid_option`: an option or a registration is invalid; thrown when it is given.
+ * - `invalid_option`: an option or a registration is invalid. Thrown at once, where you pass it.
  * - `method_not_allowed`, `unsupported_media_type`, `too_large`, `incomplete`, `body_consumed`, `unauthorized`,
  *   `malformed`: the delivery was rejected.
- * - `overloaded`, `closing`, `unavailable`, `in_progress`: the receiver cannot take the delivery now.
- * - `handler_failed`: a handler failed and the acknowledgement waited for it, or its transaction was still open.
- * - `invalid_transaction`: a handler called `context.transaction` twice, after its end, or with an inbox that has no database.
- * - `timeout`, `stopped`, `lease_lost` (and `closing`): the reason of an aborted `context.signal`.
- * - `internal`: a function given by the user, such as `eventKey`, threw.
+ * - `overloaded`, `closing`, `unavailable`, `in_progress`: the receiver can't accept the delivery now.
+ * - `handler_failed`: a handler failed before the acknowledgement (`ack: 'handled'`), or left its transaction open.
+ * - `invalid_transaction`: `context.transaction` called twice, after the handler ended, or without a database.
+ * - `timeout`, `stopped`, `lease_lost` (and `closing`): why `context.signal` aborted.
+ * - `internal`: your own function, such as `eventKey`, threw.
  */
 export const webhookErrorCodes = [
   'invalid_option',
@@ -31,18 +31,16 @@ export const webhookErrorCodes = [
   'internal',
 ] as const
 
-/** One of {@link webhookErrorCodes}. */
 export type WebhookErrorCode = (typeof webhookErrorCodes)[number]
 
 /**
- * The one error class of this package. Its message never holds a secret, a payload's value or a URL's query.
+ * The only error class of this package. The message never contains a secret, a payload value or a query string.
  *
- * `error instanceof WebhookError` is also true for an error of another copy of this package: an error made by the
- * CommonJS build is recognised by the ES module build, and vice versa.
+ * `instanceof` also works across copies of the package, such as its CommonJS and ES module builds.
  */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError'
-  /** The cause, for code to branch on. */
+  /** What went wrong, to branch on. */
   readonly code: WebhookErrorCode
 
   constructor(code: WebhookErrorCode, message: string, options?: ErrorOptions) {
@@ -54,8 +52,8 @@ export class WebhookError extends Error {
 recogniseAnyCopy(WebhookError, 'WebhookError')
 
 /**
- * Makes `instanceof` recognise the instances of every copy of a class. A program can load this package both as ES
- * modules and as CommonJS, or contain another copy in a bundle. For a subclass, `instanceof` works as usual.
+ * Makes `instanceof` work across copies of a class: CommonJS next to ES modules, or a second copy in a bundle.
+ * Subclasses keep the built-in check.
  */
 export function recogniseAnyCopy(Class: { readonly prototype: object }, name: string): void {
   const brand = Symbol.for(`media-webhooks.${name}`)
@@ -66,7 +64,7 @@ export function recogniseAnyCopy(Class: { readonly prototype: object }, name: st
       try {
         return (value as Record<symbol, unknown> | undefined | null)?.[brand] === true
       } catch {
-        // A revoked proxy, which can be thrown like any other value.
+        // A thrown value can be a revoked proxy.
         return false
       }
     },

@@ -4,28 +4,27 @@ import { type Timer, unref } from '../../internal/timers.ts'
 import type { ActivityObserver } from '../inbox.ts'
 import type { ActivityMinute } from '../reading.ts'
 
-/** The upper bounds of the durations that are counted, in ms. */
+/** Upper bounds of the duration histogram (ms). */
 export const durationBounds = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 600_000, 3_600_000,
 ] as const
 
-/** The interval at which activity is written to the storage of an inbox, in ms. */
+/** How often activity is written to storage (ms). */
 const writeIntervalMs = 5_000
 
-/** The time for which activity is kept, in ms. */
+/** How long activity is kept (ms). */
 export const activityKeptMs = 86_400_000
 
 const minuteMs = 60_000
 
-/** Returns the minute of a time in ms, both counted since the epoch. */
+/** Minutes since the epoch. */
 export const minuteOf = (timeMs: number): number => Math.floor(timeMs / minuteMs)
 
-/** Counts by name: a reason or a handler. */
 type ByName = Record<string, number>
 
 /**
- * The numbers of a minute: accepted, duplicates, rejected, handled, failed, the durations of acknowledgements and of
- * handling, ignored. The counts by name are stored behind them.
+ * The counters of one minute: accepted, duplicates, rejected, handled, failed, acknowledgement and handling histograms,
+ * ignored. Stored as one array, with the counts by name at its end.
  */
 interface MinuteNumbers {
   readonly counts: number[]
@@ -33,21 +32,21 @@ interface MinuteNumbers {
   readonly failedBy: ByName
 }
 
-/** Maximum number of handlers that a process counts by name in a minute. */
+/** Maximum handlers counted by name per minute and process. */
 const maxNamedHandlers = 20
 
 const others = 'others'
 
-/** A minute, counted since the epoch, and the numbers of a process in it: a JSON array that inboxes store as it is. */
+/** Minutes since the epoch, and the counters of one process as a JSON array, stored verbatim. */
 export type StoredMinute = readonly [minute: number, numbers: string]
 
-/** The storage of an inbox's activity. Each process has numbers of its own for each minute. */
+/** Stores activity, separately for each process and minute. */
 export interface ActivityStorage {
-  /** Writes minutes of this process, and replaces its earlier numbers for them. */
+  /** Upserts minutes of this process. */
   write(minutes: readonly StoredMinute[]): Promise<unknown>
-  /** Reads the minutes of all processes, from a minute on. */
+  /** Reads the minutes of all processes, starting at `first`. */
   read(first: number): MaybePromise<readonly StoredMinute[]>
-  /** Called when the regular write has failed. What it had is written the next time. */
+  /** Called when a periodic write fails. The next one includes its changes. */
   failed?(error: unknown): void
 }
 
@@ -57,7 +56,7 @@ export function firstMinute(since: Date): number {
   return minuteOf(since.getTime())
 }
 
-/** The activity of an inbox: counts what its receiver does, and writes it to the storage every 5 s. */
+/** Counts what the receiver does and writes it to storage every 5 s. */
 export class StoredActivity {
   readonly recorder = new ActivityRecorder()
   readonly #storage: ActivityStorage
@@ -74,7 +73,7 @@ export class StoredActivity {
   }
 
   async #writeRegularly(): Promise<void> {
-    // If the storage hangs, a write can take longer than the pause.
+    // A hanging storage can outlast the interval.
     if (this.#writing !== undefined) return
     try {
       await this.write()
@@ -83,18 +82,16 @@ export class StoredActivity {
     }
   }
 
-  /** Ends the regular writes. */
   stop(): void {
     clearInterval(this.#timer)
   }
 
-  /** Ends the regular writes, and writes the remaining changes. */
   finish(): Promise<void> {
     this.stop()
     return this.write()
   }
 
-  /** Writes the changes. A second call waits for the first, so that no number replaces a later one. */
+  /** Flushes. Calls are serialised, or an older number could overwrite a newer one. */
   async write(): Promise<void> {
     while (this.#writing !== undefined) await this.#writing.catch(() => {})
     this.#writing = this.recorder.writeChanged((minutes) => this.#storage.write(minutes))
@@ -105,7 +102,7 @@ export class StoredActivity {
     }
   }
 
-  /** Writes the changes, and returns the minutes of all processes since the given one. */
+  /** Flushes, then reads the minutes of all processes since then. */
   async since(since: Date): Promise<readonly ActivityMinute[]> {
     await this.write()
     return toActivity(await this.#storage.read(firstMinute(since)))
@@ -118,13 +115,11 @@ const handling = acknowledgement + durations
 const ignored = handling + durations
 const length = ignored + 1
 
-/** Counts the work of a receiver, minute by minute, and forgets it after 24 h. */
+/** Counts a receiver's work by minute, for 24 h. */
 export class ActivityRecorder implements ActivityObserver {
   readonly #minutes = new Map<number, MinuteNumbers>()
   readonly #changed = new Set<number>()
-  /**
-   * The minute that changed last, until it is taken. It is looked up once, since each event is counted several times.
-   */
+  /** The minute being counted, cached because each event counts several times. Reset by a write. */
   #current: { readonly minute: number; readonly numbers: MinuteNumbers } | undefined
 
   delivery({ outcome, status, durationMs }: { outcome: string; status: number; durationMs: number }): void {
@@ -157,7 +152,7 @@ export class ActivityRecorder implements ActivityObserver {
     if (duration !== undefined) counts[duration] = (counts[duration] as number) + 1
   }
 
-  /** Returns the numbers of this minute, for a change. */
+  /** Returns the counters of the current minute and marks it changed. */
   #numbers(): MinuteNumbers {
     const minute = minuteOf(Date.now())
     if (this.#current?.minute === minute) return this.#current.numbers
@@ -176,7 +171,7 @@ export class ActivityRecorder implements ActivityObserver {
     for (const minute of this.#minutes.keys()) if (minute < before) this.#minutes.delete(minute)
   }
 
-  /** Writes the changed minutes, each with its numbers since its start. If that fails, the next call writes them. */
+  /** Writes the changed minutes with their totals. After a failure, the next call writes them again. */
   async writeChanged(write: ActivityStorage['write']): Promise<void> {
     const changed = [...this.#changed]
     this.#changed.clear()
@@ -190,13 +185,12 @@ export class ActivityRecorder implements ActivityObserver {
     }
   }
 
-  /** Returns the minutes since the given one. */
   since(since: Date): readonly ActivityMinute[] {
     const minutes = [...this.#minutes.keys()].filter((minute) => minute >= firstMinute(since))
     return toActivity(minutes.flatMap((minute) => this.#stored(minute)))
   }
 
-  /** Returns nothing if the minute was forgotten. */
+  /** Empty if the minute was forgotten meanwhile. */
   #stored(minute: number): StoredMinute[] {
     const numbers = this.#minutes.get(minute)
     return numbers === undefined
@@ -207,7 +201,7 @@ export class ActivityRecorder implements ActivityObserver {
 
 const emptyNumbers = (): MinuteNumbers => ({
   counts: new Array<number>(length).fill(0),
-  // A handler can have any name, that of a member of every object included.
+  // No prototype: a handler may be called `constructor`.
   rejectedBy: Object.create(null),
   failedBy: Object.create(null),
 })
@@ -216,7 +210,6 @@ function increase(by: ByName, name: string, count = 1): void {
   by[name] = (by[name] ?? 0) + count
 }
 
-/** Adds counts by name to others. */
 export function addByName(sum: ByName, more: Readonly<ByName> = {}): void {
   for (const [name, count] of Object.entries(more)) increase(sum, name, count)
 }
@@ -227,7 +220,7 @@ function bucketOf(durationMs: number): number {
   return index
 }
 
-/** Makes the activity of stored minutes, oldest first. The numbers of a minute can come from several processes. */
+/** Sums the stored minutes of all processes, oldest first. */
 export function toActivity(stored: readonly StoredMinute[]): ActivityMinute[] {
   const minutes = new Map<number, MinuteNumbers>()
   for (const [minute, text] of stored) {

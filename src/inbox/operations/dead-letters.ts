@@ -2,7 +2,6 @@ import { awaitedBy } from '../engine/stored.ts'
 import type { AcceptedEvent, InboxHost } from '../inbox.ts'
 import type { DeadEvent, DeadLetters, EventRecord, UnreadableDelivery } from '../reading.ts'
 
-/** The dead letters of an inbox that keeps none. */
 export const noDeadLetters: DeadLetters = {
   list: () => [],
   get: () => undefined,
@@ -10,16 +9,15 @@ export const noDeadLetters: DeadLetters = {
   discard: () => false,
 }
 
-/** The part of a receiver that replays unreadable deliveries. */
+/** What parsing an unreadable delivery again needs of the receiver. */
 export type ReplayingReceiver = Pick<InboxHost, 'parse' | 'handlersOf'>
 
-/** The event that was parsed from an unreadable delivery. */
 export interface ParsedEvent extends AcceptedEvent {
-  /** The names of the handlers that it owes. `undefined` if there is none, which ends in a dead letter that says so. */
+  /** Handlers it owes. `undefined` if none: it then becomes a dead letter that names this cause. */
   readonly owed: readonly string[] | undefined
 }
 
-/** Parses an unreadable delivery again. Rejects, with a WebhookError `malformed`, if it still cannot be parsed. */
+/** @throws WebhookError `malformed` if it is still unreadable */
 export async function parseAgain(
   { parse, handlersOf }: ReplayingReceiver,
   unreadable: UnreadableDelivery,
@@ -29,7 +27,7 @@ export async function parseAgain(
   return { event, receivedAt: unreadable.receivedAt, owed: owed.length > 0 ? owed : undefined }
 }
 
-/** Shows a dead letter as an event of its inbox. */
+/** Converts a dead letter to the record that `events` lists. */
 export function deadRecord({ failures, diedAt, ...deadLetter }: DeadEvent): EventRecord {
   const { event, attempts, failedAttempts = [{ number: attempts, failures, failedAt: diedAt }] } = deadLetter
   const { type, mediaId } = event

@@ -2,10 +2,8 @@ import { WebhookError } from '../../errors.ts'
 import { anyText, checkOptions, oneOf, type Rules, wholeNumber } from '../../internal/check-options.ts'
 import type { EventPage, EventQuery, EventRecord, EventState, InboxEvents } from '../reading.ts'
 
-/** The number of events of a history. */
 const historyLimit = 1_000
 
-/** Every state of an event. */
 export const eventStates = ['waiting', 'running', 'retrying', 'dead', 'handled'] as const satisfies EventState[]
 
 const rules: Rules<EventQuery> = {
@@ -17,7 +15,6 @@ const rules: Rules<EventQuery> = {
   cursor: anyText,
 }
 
-/** A query with its defaults. */
 export type CheckedQuery = EventQuery & Required<Pick<EventQuery, 'order' | 'limit'>>
 
 /** @throws WebhookError `invalid_option` */
@@ -27,20 +24,18 @@ export function checkQuery(query: EventQuery = {}): CheckedQuery {
   return { ...query, order, limit }
 }
 
-/** Returns `true` if an event matches a query. */
 export const matchesQuery = (record: EventRecord, query: EventQuery): boolean =>
   (['state', 'type', 'mediaId'] as const).every((name) => query[name] === undefined || query[name] === record[name])
 
-/** Makes the error for an unknown cursor. */
 export const wrongCursor = (): WebhookError =>
-  new WebhookError('invalid_option', 'events.list: cursor has to come from the page before')
+  new WebhookError('invalid_option', 'events.list: cursor must come from the previous page of the same query')
 
-/** Lists the newest 1,000 events of a media item, in order of acceptance. */
+/** Returns the newest 1,000 events of a media item, oldest first. */
 export async function historyOf(events: Pick<InboxEvents, 'list'>, mediaId: string): Promise<readonly EventRecord[]> {
   return (await events.list({ mediaId, limit: historyLimit })).events.toReversed()
 }
 
-/** Makes a page from a complete list of events, by the time of their receipt. */
+/** Cuts a page from a complete list, sorted by the time of receipt. */
 export function eventPageOf(records: Iterable<EventRecord>, query: EventQuery | undefined): EventPage {
   const checked = checkQuery(query)
   const { order, limit, cursor } = checked
@@ -56,10 +51,7 @@ export function eventPageOf(records: Iterable<EventRecord>, query: EventQuery | 
   return { events, cursor: positionOf(events.at(-1) as EventRecord).join(' ') }
 }
 
-/**
- * The place of an event in the order of a list: a time in ms since the epoch, and a text to distinguish events of one
- * time.
- */
+/** Sort position: ms since the epoch, then the key as tie-breaker. */
 export type Position = readonly [at: number, text: string]
 
 const positionOf = ({ receivedAt, key }: EventRecord): Position => [receivedAt.getTime(), key]
@@ -67,10 +59,7 @@ const positionOf = ({ receivedAt, key }: EventRecord): Position => [receivedAt.g
 const compare = ([at, key]: Position, [otherAt, otherKey]: Position): number =>
   at - otherAt || (key < otherKey ? -1 : key > otherKey ? 1 : 0)
 
-/**
- * Reads a cursor: the place of the last event of a page, joined with a space.
- * @throws WebhookError `invalid_option`
- */
+/** Inverse of joining a position with a space. @throws WebhookError `invalid_option` */
 function parseCursor(cursor: string): Position {
   const [, at, text] = /^(\d+) (.+)$/s.exec(cursor) ?? []
   if (text === undefined) throw wrongCursor()

@@ -3,35 +3,31 @@ import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { NewOperation, Operation, OperationQuery, Operations } from '../reading.ts'
 import { limitOf } from './page.ts'
 
-/** Number of operations that are kept, and of events that one names. */
+/** Operations kept, and events recorded per operation. */
 export const keptOperations = 500
 export const namedEvents = 500
 
-/** The stored operations, each as JSON. */
 export interface OperationStorage {
-  /**
-   * Adds an operation, and drops the oldest beyond `keptOperations`.
-   * @param events the short ids of its events, between spaces
-   */
+  /** Drops the oldest beyond `keptOperations`. @param events short ids, each between spaces */
   add(operation: string, events: string): MaybePromise<void>
-  /** Lists the newest first. @param event a short id between spaces, or an empty text for all */
+  /** Newest first. @param event a short id between spaces, or `''` for all */
   list(limit: number, event: string): MaybePromise<readonly string[]>
 }
 
-/** Names an event in 8 hex digits. */
+/** The first 8 hex digits of the SHA-256 of a key. */
 export const shortId = async (key: string): Promise<string> => (await sha256(key)).slice(0, 8)
 
-/** A stored operation, and its events as {@link OperationStorage} takes them. */
+/** An operation and its events, as {@link OperationStorage} stores them. */
 type Entry = readonly [operation: string, events: string]
 
-/** Finds the operations on an event, for a storage that cannot search. */
+/** Filters by event, for storages without a search. */
 export const operationsIn = (entries: readonly Entry[], limit: number, event: string): readonly string[] =>
   entries.flatMap(([operation, events]) => (events.includes(event) ? [operation] : [])).slice(0, limit)
 
-/** Revives an operation that went through JSON. */
+/** Restores the `Date` that JSON turned into a string. */
 export const reviveOperation = (operation: Operation): Operation => ({ ...operation, at: new Date(operation.at) })
 
-/** Keeps operations in this process, for an inbox that stores none. */
+/** In-memory storage, for inboxes that persist no operations. */
 export function operationsHere(): OperationStorage {
   const kept: Entry[] = []
   return {
@@ -43,7 +39,7 @@ export function operationsHere(): OperationStorage {
   }
 }
 
-/** What operators did to an inbox. */
+/** What operators did: replays, discards, pauses. */
 export class StoredOperations implements Operations {
   readonly #storage: OperationStorage
 

@@ -8,10 +8,7 @@ interface PageOptions {
 
 const count = wholeNumber(maxWaitMs, 0)
 
-/**
- * Checks the page of dead letters that is asked for, and fills in the defaults.
- * @throws WebhookError `invalid_option`
- */
+/** @throws WebhookError `invalid_option` */
 export function pageOf(options: PageOptions = {}): Required<PageOptions> {
   checkOptions('deadLetters.list', options, { limit: count, offset: count })
   const { limit = 100, offset = 0 } = options

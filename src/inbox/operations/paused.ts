@@ -1,8 +1,8 @@
 import type { EventRecord, Pause, ReadableInbox } from '../reading.ts'
 
 /**
- * Names the paused handlers that an event waits for, or the inbox. `undefined` if it waits for its next attempt. An inbox
- * that stores no owed handlers does not know which of several it is: `publish or index`.
+ * Names the paused handlers, or the inbox, that hold up an event. `undefined` if its next attempt is not held up.
+ * An inbox that stores no owed handlers can't tell which of several it is: `publish or index`.
  */
 export function pausedFor(record: EventRecord, pauses: readonly Pause[]): string | undefined {
   const { state, owed, completed, failedAttempts } = record
@@ -12,17 +12,17 @@ export function pausedFor(record: EventRecord, pauses: readonly Pause[]): string
   const failures = failedAttempts.at(-1)?.failures ?? []
   const hasEnded = (name: string) =>
     completed.includes(name) || failures.some(({ handler, final }) => final && handler === name)
-  // Of a failed attempt, the handlers that failed: a retry for one that is not paused is due.
+  // After a failed attempt, only failed handlers count: a retry for an unpaused one is due.
   const failed = failures.flatMap(({ handler, final }) => (final ? [] : handler))
   const unfinished = (owed ?? (failed.length > 0 ? failed : paused)).filter((name) => !hasEnded(name))
   if (unfinished.length === 0 || !unfinished.every((name) => paused.includes(name))) return undefined
   return unfinished.join(owed === undefined && failed.length === 0 ? ' or ' : ', ')
 }
 
-/** Events and dead letters that are searched for names of handlers: the newest. */
+/** Newest events, and newest dead letters, searched for handler names. */
 const scanLimit = 25
 
-/** Lists the handlers of this process, and those that the newest events and dead letters name. */
+/** Lists the handlers registered here, and those named by the newest events and dead letters. */
 export async function knownHandlers({ pauses, events, deadLetters }: ReadableInbox): Promise<readonly string[]> {
   const newest = (await events?.list({ limit: scanLimit }))?.events ?? []
   const dead = await deadLetters.list({ limit: scanLimit })

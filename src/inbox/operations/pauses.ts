@@ -3,33 +3,30 @@ import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { Pause, PauseOptions, Pauses, ResumeOptions } from '../reading.ts'
 
-/** The stored pauses. */
 export interface PauseStorage {
-  /** Reads all of them. */
   list(): MaybePromise<readonly Pause[]>
-  /** Adds a pause. Returns `false` if there is one already. */
+  /** Returns `false` if it is paused already. */
   add(pause: Pause): MaybePromise<boolean>
-  /** Removes the pause of a handler or of the inbox. Returns `false` if there is none. */
+  /** Removes the pause of a handler or of the inbox. Returns `false` if there was none. */
   remove(handler: string | undefined): MaybePromise<boolean>
 }
 
-/** The process that has opened the inbox. */
 export interface PausedProcess {
   readonly host: Pick<InboxHost, 'logger' | 'handlers'>
-  /** Called with all pauses when they have changed. Absent if it handles no events. */
+  /** Called with all pauses after a change. Absent in a process that handles no events. */
   readonly obey?: ((pauses: readonly Pause[]) => void) | undefined
 }
 
-/** The pauses of an inbox, and what this process knows of them. */
+/** Reads and writes pauses, and applies them in this process. */
 export class StoredPauses implements Pauses {
   readonly #storage: PauseStorage
   readonly #process: PausedProcess | undefined
   #known: readonly Pause[] = []
-  /** The number of reads that have begun, and the newest one whose answer was used. */
+  /** Reads started, and the newest one applied. */
   #readsStarted = 0
   #newestRead = 0
 
-  /** @param process absent if the inbox was opened only to be read */
+  /** @param process absent if the inbox is open for reading only */
   constructor(storage: PauseStorage, process?: PausedProcess) {
     this.#storage = storage
     this.#process = process
@@ -60,22 +57,22 @@ export class StoredPauses implements Pauses {
     return wasPaused
   }
 
-  /** The change is stored. If it cannot be read now, it is read the next time. */
+  /** Best effort: the change is stored, and the next regular read picks it up. */
   async #readAfterChange(): Promise<void> {
     if (this.#process?.obey !== undefined) await this.read().catch(() => {})
   }
 
-  /** Reads the pauses, so that this process obeys them. If that fails, it obeys those that it knows. */
+  /** Reads the pauses and applies them. On failure the known ones stay in force. */
   async read(): Promise<void> {
     const number = ++this.#readsStarted
     const pauses = await this.#storage.list()
-    // A later read may have answered first.
+    // Stale: a later read answered first.
     if (number < this.#newestRead) return
     this.#newestRead = number
     this.take(pauses)
   }
 
-  /** Obeys the pauses that were read. */
+  /** Applies pauses just read, and logs the changes. */
   take(pauses: readonly Pause[]): void {
     if (this.#process?.obey === undefined) return
     const { host, obey } = this.#process
@@ -84,7 +81,7 @@ export class StoredPauses implements Pauses {
     const removed = this.#known.filter((pause) => !has(pauses, pause))
     if (added.length === 0 && removed.length === 0) return
     this.#known = pauses
-    for (const pause of sorted(added)) logger.warn(pause, `${nameOf(pause)} is paused: operators have to resume it`)
+    for (const pause of sorted(added)) logger.warn(pause, `${nameOf(pause)} is paused until an operator resumes it`)
     for (const pause of removed) logger.info({ handler: pause.handler }, `${nameOf(pause)} was resumed`)
     obey(pauses)
   }

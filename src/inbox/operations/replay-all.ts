@@ -12,23 +12,22 @@ import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 
-/** The pause before a full inbox is asked again, in ms. */
+/** Delay before a full inbox is tried again (ms). */
 const overloadDelayMs = 500
 
-/** The number of steps in a second. A high `perSecond` needs more. */
+/** Target steps per second. A `maxStep` too small for the rate takes more. */
 const stepsPerSecond = 10
 
-/** Replays some of the dead letters of an inbox. */
 export interface Replayer {
-  /** Maximum number of dead letters in one step. */
+  /** Maximum dead letters per step. */
   readonly maxStep: number
   /** Lists the keys of the matching dead letters, oldest first. */
   keys(matches: (deadLetter: DeadLetter) => boolean): Promise<readonly string[]>
-  /** Returns the keys of the replayed ones. */
+  /** Returns the keys it replayed. */
   replay(keys: readonly string[], signal?: AbortSignal): MaybePromise<readonly string[]>
 }
 
-/** Replays dead letters one by one, for inboxes without a faster way. */
+/** Replays dead letters one at a time, for inboxes without a faster way. */
 export const replayAll = (
   deadLetters: Pick<DeadLetters, 'replay'>,
   options: ReplayAllOptions | undefined,
@@ -51,7 +50,7 @@ const rules: Rules<ReplayAllOptions> = {
   signal: anAbortSignal,
 }
 
-/** Replays dead letters, many in a step. */
+/** Replays dead letters in steps, at most `perSecond`. */
 export async function replayInSteps(replayer: Replayer, options: ReplayAllOptions = {}): Promise<ReplayReport> {
   checkOptions('replayAll', options, rules)
   const { type, since, perSecond = 100, onProgress, signal } = options
@@ -69,14 +68,14 @@ export async function replayInSteps(replayer: Replayer, options: ReplayAllOption
     const replayed = new Set(await replayer.replay(step, signal))
     for (const key of step) {
       report[replayed.has(key) ? 'replayed' : 'kept']++
-      // Awaited, so that a rejection reaches the caller.
+      // Awaited: a rejection must reach the caller.
       await onProgress?.({ ...report })
     }
   }
   return report
 }
 
-/** @throws WebhookError `closing` or `unavailable` */
+/** Waits while the inbox is full. @throws WebhookError `closing` or `unavailable` */
 async function replayOne(
   deadLetters: Pick<DeadLetters, 'replay'>,
   key: string,

@@ -22,7 +22,7 @@ test('the process that has the inbox open obeys another process, within a second
   const { inbox, calls, lines } = started({ path })
   const { pauses } = opened(path)
   expect(await pauses.pause({ by: 'ana' })).toBe(true)
-  await until(async () => lines.includes('the inbox is paused: operators have to resume it'))
+  await until(async () => lines.includes('the inbox is paused until an operator resumes it'))
   expect(await inbox.pauses?.list()).toEqual(await pauses.list())
   await inbox.accept(eventOf('one'))
   await sleep(100)
@@ -84,7 +84,7 @@ test('a pause that cannot be read is obeyed as soon as it can', async () => {
   await opened(path).pauses.pause({ handler: 'a' })
   await until(async () => lines.includes('the inbox could not do its background work'))
   failing.sql = nothing
-  await until(async () => lines.includes('the handler a is paused: operators have to resume it'))
+  await until(async () => lines.includes('the handler a is paused until an operator resumes it'))
   await inbox.close()
 })
 
