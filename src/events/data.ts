@@ -4,8 +4,8 @@ import { isObject } from './json.ts'
 import type { SchemaResult, StandardSchema } from './types.ts'
 
 /**
- * Returns the data as its schema makes it; as it is, without a schema.
- * @throws WebhookError `malformed`, with the path of the first issue. Not in the schema's words, which may quote the value
+ * Returns the schema's output, or the data unchanged without a schema.
+ * @throws WebhookError `malformed` with the path of the first issue. The schema's own message may quote the value
  */
 export function validate(schema: StandardSchema | undefined, data: unknown): unknown {
   if (schema === undefined) return data
@@ -13,35 +13,35 @@ export function validate(schema: StandardSchema | undefined, data: unknown): unk
   if (result.issues === undefined) return result.value
   const path = result.issues[0]?.path?.map((each) => String(typeof each === 'object' ? each.key : each)) ?? []
   const field = ['data', ...path].join('.').slice(0, maxPath)
-  throw new WebhookError('malformed', `field ${field}: not as its schema expects`)
+  throw new WebhookError('malformed', `field ${field}: does not match its schema`)
 }
 
-/** A path can hold keys that the sender made up. */
+/** Keys in a path can come from the sender. */
 const maxPath = 200
 
 function resultOf(schema: StandardSchema, data: unknown): SchemaResult<unknown> {
   let cause: unknown = 'the schema is async'
   try {
-    // A copy: arktype writes what it transforms into its input, which is stored and checked again.
+    // Copied: arktype writes its transforms into the input, which is stored and validated again.
     const result = schema['~standard'].validate(structuredClone(data))
     if (!isPromise(result)) return result
-    // Its rejection would end the process.
+    // An unhandled rejection would end the process.
     result.then(undefined, () => {})
   } catch (error) {
     cause = error
   }
-  throw new WebhookError('malformed', 'field data: its schema could not check it', { cause })
+  throw new WebhookError('malformed', 'field data: its schema failed', { cause })
 }
 
 /**
- * Refuses what is no schema, and a schema that is async: an event must be checked before its answer.
+ * Rejects non-schemas and async schemas: events are validated before they are acknowledged.
  * @throws WebhookError `invalid_option`
  */
 export function checkSchema(type: string, schema: StandardSchema): void {
   const refused = (problem: string) => new WebhookError('invalid_option', `defineSender: events: ${type}: ${problem}`)
   if (typeof schema?.['~standard']?.validate !== 'function')
     throw refused('its schema must be a Standard Schema, such as z.object({ … })')
-  if (isAsync(schema)) throw refused('its schema is async, and must not be')
+  if (isAsync(schema)) throw refused('its schema must not be async')
 }
 
 function isAsync(schema: StandardSchema): boolean {
@@ -53,20 +53,17 @@ function isAsync(schema: StandardSchema): boolean {
       return true
     }
   } catch {
-    // What cannot check `undefined` may well check data.
+    // A schema that throws for `undefined` may still validate data.
   }
   return holdsAsync(schema, new Set())
 }
 
-/** The parts of a schema of zod, or of one of its checks, that can be functions of the user. */
+/** The parts of a zod schema or check that can hold user functions. */
 interface ZodPart {
   readonly _zod?: { readonly def?: unknown; readonly check?: unknown }
 }
 
-/**
- * Returns true if an async function is a part of a zod schema: a refinement runs only once the rest fits, so no probe
- * finds it.
- */
+/** Searches a zod schema for async functions. Probing misses refinements, which run only on valid input. */
 function holdsAsync(part: unknown, seen: Set<unknown>): boolean {
   if (Object.prototype.toString.call(part) === '[object AsyncFunction]') return true
   if (!isObject(part) || seen.has(part)) return false

@@ -11,45 +11,45 @@ import type { MediaEvent } from './media-service/catalogue.ts'
 import type { AnySender, Reading } from './sender.ts'
 import type { Sender, SenderLookup, StandardSchema } from './types.ts'
 
-/** A sender of your own. */
+/** Your own sender. */
 export interface SenderDefinition<Data> {
-  /** Its name in logs and error messages, such as `mux`. */
+  /** Name in logs and error messages, such as `mux`. */
   readonly name: string
   /**
-   * A schema of `event.data` for each event type: zod, valibot, arktype or any other Standard Schema. An async one is
-   * refused. An event of another type reaches only `onAny`.
+   * A schema of `event.data` per event type: zod, valibot, arktype or any Standard Schema, but not async. Other types
+   * reach only `onAny`.
    */
   readonly events: { readonly [Type in keyof Data]: StandardSchema<Data[Type]> }
   /**
-   * Reads a payload. What it throws makes the delivery `malformed`: it is answered 400, and kept as unreadable.
-   * @param payload the JSON object as sent. Its objects have no prototype, and no `__proto__`
-   * @param headers for a sender that puts the type or the id there. The headers that you ask for are kept with an unreadable
-   * delivery, so read no secret
+   * Reads a payload. If it throws, the delivery is `malformed`: answered 400 and kept as unreadable.
+   * @param payload the JSON object as sent, without prototypes and `__proto__`
+   * @param headers for senders that put the type or id there. Unreadable deliveries keep each header you read, so read
+   * no secret
    */
-  // biome-ignore lint/suspicious/noExplicitAny: the JSON of a sender, which the schema checks afterwards
+  // biome-ignore lint/suspicious/noExplicitAny: a sender's JSON, validated by the schema afterwards
   read(payload: Readonly<Record<string, any>>, headers: DeliveryHeaders): SenderReading
 }
 
-/** The fields that `read` finds in a payload. */
+/** What `read` returns. */
 export interface SenderReading {
   readonly type: string
-  /** The id of the media item. Its events are handled in order. */
+  /** Events of one media item are handled in order. */
   readonly mediaId: string
   /**
-   * The sender's id of the event, equal in every retry. It becomes the event key.
-   * @defaultValue an id that the verifier offers, otherwise a hash of the body
+   * The sender's event id, the same in every retry. Becomes the event key.
+   * @defaultValue an id from the verifier, otherwise a hash of the body
    */
   readonly id?: string | null | undefined
-  /** The time at which it was emitted: a `Date`, RFC 3339, or a Unix time in s or ms. */
+  /** A `Date`, RFC 3339, or a Unix time in s or ms. */
   readonly emittedAt?: Date | string | number | null | undefined
   /**
-   * What the schema checks, as JSON.
+   * The JSON that the schema validates.
    * @defaultValue the payload
    */
   readonly data?: unknown
 }
 
-/** What a defined sender has read. Its data is absent if it is the payload. */
+/** `data` is absent if it is the payload. */
 interface DefinedReading extends Reading {
   readonly mediaId: string
   readonly emittedAt: Date | undefined
@@ -57,14 +57,14 @@ interface DefinedReading extends Reading {
   readonly data?: unknown
 }
 
-/** An event as inboxes store it: with the data as sent, which the schema checks again before a handler gets it. */
+/** The stored form: `data` as sent, validated again before a handler gets it. */
 type StoredEvent = MediaEvent & { readonly data?: unknown }
 
-/** Maximum number of header names that are kept for unreadable deliveries. */
+/** Maximum headers kept per sender for unreadable deliveries. */
 const maxHeaders = 32
 
 /**
- * Defines a sender of your own, for `createReceiver({ sender })`.
+ * Defines your own sender, for `createReceiver({ sender })`.
  *
  * ```ts
  * const mux = defineSender({
@@ -88,7 +88,6 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
   for (const [type, schema] of schemas) checkSchema(type, schema)
   const headers = new Set<string>()
 
-  /** Checks a reading, and its data. */
   const checked = (found: SenderReading, payload: JsonObject): DefinedReading => {
     const reading = toReading(found, payload)
     validate(schemas.get(reading.type), reading.data ?? payload)
@@ -122,7 +121,7 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       return { reading, payload: { ...found, emittedAt: reading.emittedAt?.toISOString(), data: reading.data } }
     },
     keyOf({ type, mediaId }: DefinedReading, body) {
-      // Type and media id may come from headers: equal bodies can be two events.
+      // Part of the key: type and media id may come from headers, so equal bodies can be two events.
       return whenever(keyOfBody(body), (key) => bounded(JSON.stringify([type, mediaId, key])))
     },
     toEvent({ type, mediaId, emittedAt, issues, ...rest }: DefinedReading, key, { source, principal }, payload) {
@@ -156,24 +155,24 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
 const noNames: readonly string[] = Object.freeze([])
 const timeIssue: readonly string[] = Object.freeze(['emittedAt'])
 
-/** Calls the function of a definition. The error says nothing of what it threw, which may quote the payload. */
+/** Calls the user's `read`. The error never repeats what it threw, which may quote the payload. */
 function readWith(name: string, read: () => SenderReading): SenderReading {
   let cause: unknown = 'it returned no object'
   try {
     const found = read()
     if (isPromise(found)) {
-      // Its rejection would end the process.
+      // An unhandled rejection would end the process.
       found.then(undefined, () => {})
-      cause = 'it returned a promise, and cannot be async'
+      cause = 'it returned a promise and cannot be async'
     } else if (isObject(found)) return found
   } catch (error) {
     if (error instanceof WebhookError && error.code === 'malformed') throw error
     cause = error
   }
-  throw new WebhookError('malformed', `the payload is not one that sender ${name} can read`, { cause })
+  throw new WebhookError('malformed', `sender ${name} cannot read the payload`, { cause })
 }
 
-/** Checks the fields of a reading. Its data is copied as JSON, which is what inboxes store. */
+/** Validates a reading. Copies `data` as JSON, its stored form. */
 function toReading({ type, mediaId, id, emittedAt, data }: SenderReading, payload: JsonObject): DefinedReading {
   const time = isDate(emittedAt) ? validDate(emittedAt) : readTime(emittedAt ?? undefined)
   const reading = {
@@ -188,7 +187,7 @@ function toReading({ type, mediaId, id, emittedAt, data }: SenderReading, payloa
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === ''
 
-/** An id can be a number. A larger one has lost digits, and could name another. */
+/** Ids may be numbers. An unsafe integer has lost digits and could name another id. */
 function textOf(field: string, value: unknown): string {
   const found = Number.isSafeInteger(value) ? String(value) : value
   if (typeof found === 'string' && found !== '') return found

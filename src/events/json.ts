@@ -2,19 +2,16 @@ import { WebhookError } from '../errors.ts'
 import { fatalDecoder } from '../internal/utf8.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
 
-/** A JSON object. A key `__proto__` is an ordinary own property, as in JSON.parse. */
+/** A JSON object. `__proto__` is an ordinary own key, as in `JSON.parse`. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
-/** Maximum nesting of a payload. The service's are flat; the limit protects recursive functions from deep ones. */
+/** Maximum payload depth. Real payloads are flat; recursive functions rely on the limit. */
 const maxDepth = 64
 
-/** Maximum number of values in a payload. The service's have about 10. Each takes far more memory than `{},` does in a body. */
+/** Maximum values in a payload. Real ones have about 10. `{},` takes far more memory parsed than sent. */
 const maxValues = 4_096
 
-/**
- * Parses bytes as a JSON object.
- * @throws WebhookError `malformed`, without quoting the bytes
- */
+/** @throws WebhookError `malformed`, without quoting the body */
 export function parseJsonObject(bytes: Uint8Array): JsonObject {
   let text: string
   try {
@@ -31,10 +28,7 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
   return checkJsonObject(value)
 }
 
-/**
- * Checks that a parsed JSON value is an object.
- * @throws WebhookError `malformed`
- */
+/** Also limits depth and number of values. @throws WebhookError `malformed` */
 export function checkJsonObject(value: unknown): JsonObject {
   if (!isObject(value) || Array.isArray(value)) throw new WebhookError('malformed', 'the body is not a JSON object')
   const excess = excessOf(value)
@@ -42,10 +36,9 @@ export function checkJsonObject(value: unknown): JsonObject {
   return value
 }
 
-/** Returns true if a value is an object or a list. */
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
 
-// Level by level: a recursive function would overflow the stack.
+// Breadth-first: recursion would overflow the stack.
 function excessOf(root: JsonObject): string | undefined {
   let level: JsonObject[] = [root]
   let values = 0
@@ -65,8 +58,8 @@ function excessOf(root: JsonObject): string | undefined {
 }
 
 /**
- * Copies a JSON value without prototypes, without `__proto__`, and without a `constructor` that has a `prototype`: code that
- * merges it into other objects cannot change the prototype of all.
+ * Deep-copies a JSON value without prototypes, `__proto__` and `constructor.prototype`: merging the copy into another
+ * object can't pollute `Object.prototype`.
  */
 export function withoutPrototypes(value: unknown): unknown {
   if (!isObject(value)) return value
@@ -80,11 +73,11 @@ export function withoutPrototypes(value: unknown): unknown {
   return copy
 }
 
-/** Estimates the memory that an event takes, in bytes. The estimate is rather too high. */
+/** Estimates the memory of an event (bytes), rather too high. */
 export const sizeOf = ({ payload, qualities, data }: MediaEvent & { readonly data?: unknown }): number =>
   64 * qualities.length + sizeOfObject(payload) + (isObject(data) ? sizeOfObject(data) : 0)
 
-// Recursive, because the depth of a payload is limited.
+// Recursion is safe: the depth is limited.
 function sizeOfObject(object: JsonObject): number {
   let size = 64
   for (const key in object) {
@@ -96,11 +89,10 @@ function sizeOfObject(object: JsonObject): number {
   return size
 }
 
-// Requires an offset: a time without one would be read in this machine's time zone.
+// The offset is required. Without one, `Date` assumes this machine's time zone.
 const rfc3339 = /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)$/
 
-// Every engine parses RFC 3339 as the service writes it, fractions beyond milliseconds included, but guesses at other
-// formats. A time that cannot be parsed must not lose the event. It stays in the payload.
+// Only RFC 3339, which every engine parses alike. An unparsable time must not lose the event: it stays in the payload.
 export function readTime(sent: string | number | undefined): Date | undefined {
   if (typeof sent === 'number') return readEpoch(sent)
   if (sent === undefined || !rfc3339.test(sent)) return undefined
@@ -108,12 +100,11 @@ export function readTime(sent: string | number | undefined): Date | undefined {
   return Number.isNaN(date.getTime()) ? undefined : date
 }
 
-// From September 2001 to the year 5138, seconds and milliseconds since the epoch cannot be confused. Any other number
-// is probably not such a time.
+// Between September 2001 and the year 5138, epoch seconds and ms can't be confused. Anything else is probably no time.
 function readEpoch(number: number): Date | undefined {
   if (number >= 1e9 && number < 1e11) return new Date(number * 1_000)
   return number >= 1e12 && number < 1e14 ? new Date(number) : undefined
 }
 
-/** Returns true for a `Date` of any realm. */
+/** Works across realms, unlike `instanceof`. */
 export const isDate = (value: unknown): value is Date => typeof (value as Date)?.getTime === 'function'

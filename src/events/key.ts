@@ -3,25 +3,25 @@ import type { ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import { type MaybePromise, whenever } from '../internal/maybe-promise.ts'
 
-/** Maximum length of a key that is kept as it is, in UTF-16 code units, so that stores need no limit of their own. */
+/** Longest key kept verbatim (UTF-16 code units). Stores need no limit of their own. */
 const maxKeyLength = 256
 
 /**
- * Checks and shortens a key that a verifier, a header, a sender or the user's function gave.
- * @throws WebhookError `internal` when it is not a non-empty string
+ * Checks a key from a verifier, header, sender or `eventKey`, and hashes it if it is too long.
+ * @throws WebhookError `internal` unless it is a non-empty string
  */
 export function givenKey(key: string): MaybePromise<string> {
   if (typeof key !== 'string' || key === '') {
-    throw new WebhookError('internal', 'the receiver failed', { cause: 'eventKey has to return a non-empty string' })
+    throw new WebhookError('internal', 'the receiver failed', { cause: 'eventKey must return a non-empty string' })
   }
   return bounded(key)
 }
 
-/** Two tenants can send the same event, and one could send the id of another's event. They must not share a key. */
+/** Scopes a key to its principal. Tenants can send equal events, and one tenant could copy another's ids. */
 export const keyOfPrincipal = (principal: string, key: MaybePromise<string>): MaybePromise<string> =>
   whenever(key, (each) => bounded(JSON.stringify([principal, each])))
 
-/** Hashes the body's own bytes: different JSON can parse to the same number. */
+/** Hashes the raw bytes: different JSON can parse to the same number. */
 export const keyOfBody = (body: Uint8Array | ParsedBody): MaybePromise<string> =>
   hashed(ArrayBuffer.isView(body) ? body : JSON.stringify(body.parsed))
 

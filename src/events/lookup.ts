@@ -3,15 +3,12 @@ import type { MaybePromise } from '../internal/maybe-promise.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
 import { makeEvent, noHeaders, type Parsing } from './parse.ts'
 
-/**
- * The outcome of a look-up: the event is in the inbox, was accepted before, or is of a type that neither a handler nor an
- * expectation is about.
- */
+/** What became of a look-up: stored, seen before, or ignored because no handler or expectation wants its type. */
 export type LookupOutcome = 'accepted' | 'duplicate' | 'ignored'
 
 /**
- * Makes the event of a look-up, as if its sender had sent it.
- * @throws WebhookError `malformed`, naming the field and never its value; `internal` if the function of the event key fails
+ * Builds the event that a look-up found, as if it had been delivered.
+ * @throws WebhookError `malformed`, naming the field but not its value; `internal` if `eventKey` fails
  */
 export function parseLookup(parsing: Parsing, found: object): MaybePromise<MediaEvent> {
   const { principal: named, ...fields } = (found ?? {}) as { readonly principal?: unknown }
@@ -22,7 +19,7 @@ export function parseLookup(parsing: Parsing, found: object): MaybePromise<Media
   return makeEvent(parsing, reading, payload, body, delivery, { principal }, 'lookup')
 }
 
-/** Reads a text of a look-up; `''` if it is absent. */
+/** Returns a string field, or `''` if it is absent. */
 export function lookedUpText(field: string, value: unknown): string {
   if (value === undefined || value === null) return ''
   if (typeof value !== 'string') throw wrongLookup(`field ${field}: expected a string`)

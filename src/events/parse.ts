@@ -8,21 +8,20 @@ import type { MediaEvent } from './media-service/catalogue.ts'
 import { type AnySender, type Reading, typedBy } from './sender.ts'
 
 /**
- * A source of event keys other than the payload: a function, or a header that carries an id. A signature of the body
- * does not cover a header, so anyone who can repeat a delivery can give it another id.
+ * Where event keys come from instead of the payload: a function, or a header with an id. Body signatures don't cover
+ * headers, so whoever can replay a delivery can change that id.
  */
 export type EventKeySource<Event extends EventFields = MediaEvent> =
   | ((event: Event, delivery: Delivery) => string)
   | { readonly header: string }
 
-/** The facts that the verifier vouches for, or that an unreadable delivery has kept. */
+/** What the verifier vouches for, or what an unreadable delivery kept. */
 export interface Vouched {
   readonly eventId?: string | undefined
   readonly principal?: string | undefined
   readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** How the events of a receiver are parsed. */
 export interface Parsing {
   readonly sender: AnySender
   readonly keySource: EventKeySource<never> | undefined
@@ -30,9 +29,7 @@ export interface Parsing {
 
 /**
  * Parses the event of a delivery.
- * @param body its bytes, or the value that another parser made of them
- * @param delivery `undefined` for an unreadable delivery that is parsed again: its URL was not kept, nor most of its headers
- * @param vouched the id and the principal that the verifier vouches for
+ * @param delivery absent when an unreadable delivery is parsed again: its URL and most headers were not kept
  * @throws WebhookError `malformed`
  */
 export function parseEvent(
@@ -41,7 +38,7 @@ export function parseEvent(
   delivery?: Delivery,
   vouched?: Vouched,
 ): MaybePromise<MediaEvent> {
-  // The value of another parser belongs to the application, which may change it. So the event gets a copy.
+  // Copied: the application owns the parsed body and may change it.
   const payload = ArrayBuffer.isView(body) ? parseJsonObject(body) : { ...checkJsonObject(body.parsed) }
   const reading = parsing.sender.read(payload, delivery?.headers ?? keptHeaders(vouched))
   return makeEvent(parsing, reading, payload, body, delivery, vouched, 'delivery')
@@ -49,14 +46,14 @@ export function parseEvent(
 
 export const noHeaders: DeliveryHeaders = { get: () => null }
 
-// Not `Headers`: it throws for values that some servers let pass.
+// Not `Headers`: it throws for values that some servers accept.
 function keptHeaders(vouched: Vouched | undefined): DeliveryHeaders {
   if (vouched?.headers === undefined) return noHeaders
   const kept = new Map(Object.entries(vouched.headers))
   return { get: (name) => kept.get(name.toLowerCase()) ?? null }
 }
 
-/** Makes the event of what its sender has read. */
+/** Computes the event key and builds the event. */
 export function makeEvent(
   { sender, keySource }: Parsing,
   reading: Reading,
@@ -89,17 +86,17 @@ async function withKeyFrom(
     if (isPromise(key)) throw asyncKey(key)
     return Object.freeze({ ...event, key: await givenKey(key) })
   } catch (error) {
-    // A function that reads the delivery fails without it, so the default key stays: a constant would merge many
-    // events.
+    // Unreadable deliveries are parsed again without a delivery, so a function that reads it throws. Keep the default
+    // key: a constant would merge many events.
     if (delivery === undefined) return event
     throw error
   }
 }
 
 function asyncKey(key: Promise<unknown>): WebhookError {
-  // Its rejection would end the process.
+  // An unhandled rejection would end the process.
   key.then(undefined, () => {})
   return new WebhookError('internal', 'the receiver failed', {
-    cause: 'eventKey returned a promise: it has to return a string, and cannot be async',
+    cause: 'eventKey returned a promise: it must return a string and cannot be async',
   })
 }

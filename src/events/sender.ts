@@ -5,47 +5,44 @@ import type { EventFields } from './event.ts'
 import type { JsonObject } from './json.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
 
-// The seam between a receiver and the service that sends to it. Nothing outside this folder knows a payload's fields.
+// The seam between the receiver and a service. Nothing outside this folder knows a payload's fields.
 
-/** What a sender has read from a payload. Each sender adds fields of its own. */
+/** What a sender reads from a payload. Each sender adds its own fields. */
 export interface Reading {
   readonly type: string
-  /** The sender's own id of the event, which becomes its key. */
+  /** The sender's event id. Becomes the key. */
   readonly id?: string | undefined
 }
 
-/** Where an event comes from. */
 export type Origin = Pick<EventFields, 'source' | 'principal'>
 
-/** A service that sends deliveries: its event types, how its payloads are read, and what makes their keys. */
+/** A service that sends deliveries: its event types, its payloads, its keys. */
 export interface AnySender {
-  /** Its name in logs and error messages. */
   readonly name: string
-  /** The types that handlers can be registered for. An event of any other type reaches only `onAny`. */
+  /** Types you can register handlers for. Any other type reaches only `onAny`. */
   readonly types: readonly string[]
-  /** Names of the headers that `read` has asked for. They are kept with an unreadable delivery. */
+  /** Headers that `read` has asked for. Unreadable deliveries keep them. */
   readonly headers: Iterable<string>
-  /** @throws WebhookError `malformed`, naming the field and never its value */
+  /** @throws WebhookError `malformed`, naming the field but not its value */
   read(payload: JsonObject, headers: DeliveryHeaders): Reading
-  /** Reads what a look-up found. @throws WebhookError `malformed` */
+  /** Reads the result of a look-up. @throws WebhookError `malformed` */
   readLookup(found: object): { readonly reading: Reading; readonly payload: JsonObject }
-  /** The key of an event without an id. */
+  /** Derives the key of an event without an id. */
   keyOf(reading: Reading, body: Uint8Array | ParsedBody): MaybePromise<string>
-  /** Makes the event as inboxes store it: JSON, except for `emittedAt`. */
+  /** Builds the event in its stored form: JSON, except for `emittedAt`. */
   toEvent(reading: Reading, key: string, origin: Origin, payload: JsonObject): MediaEvent
   /**
-   * Returns the event as handlers get it. By default they get it as it is stored.
-   * @throws WebhookError `malformed` if its data is not as its schema expects
+   * Converts a stored event for handlers. Absent if they get it as stored.
+   * @throws WebhookError `malformed` if the data fails its schema
    */
   typed?(event: MediaEvent): MediaEvent
-  /** The fields in which two deliveries of one event must agree. */
+  /** Fields that must be equal in two deliveries of one event. */
   comparable(event: MediaEvent): JsonObject
 }
 
-/** Returns an event as handlers get it. */
 export const typedBy = ({ typed }: AnySender, event: MediaEvent): MediaEvent => typed?.(event) ?? event
 
-/** @throws WebhookError `invalid_option` for an empty list, or a type that the sender does not have */
+/** @throws WebhookError `invalid_option` for an empty list or an unknown type */
 export function checkTypes(owner: string, types: readonly string[], { types: known }: AnySender, hint = ''): void {
   if (types.length === 0) throw new WebhookError('invalid_option', `${owner}: give at least one event type`)
   for (const type of types)

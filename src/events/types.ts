@@ -3,15 +3,15 @@ import type { EventsByType, EventType, MediaEvent } from './media-service/catalo
 import type { LookedUpEvent } from './media-service/lookup.ts'
 import type { AnySender } from './sender.ts'
 
-// What the types of a receiver and of its handlers know about the sender.
+// Types that derive a receiver's events from its sender.
 
-/** The media service, which is the default sender. */
+/** The media service, the default sender. */
 export interface MediaService extends AnySender {
   readonly name: 'media-service'
   readonly types: readonly EventType[]
 }
 
-/** The members of the Standard Schema specification that a sender uses. Schemas of zod, valibot and arktype have them. */
+/** The part of Standard Schema that senders use. zod, valibot and arktype schemas have it. */
 export interface StandardSchema<Data = unknown> {
   readonly '~standard': {
     readonly version: 1
@@ -21,7 +21,6 @@ export interface StandardSchema<Data = unknown> {
   }
 }
 
-/** The result of a Standard Schema. */
 export type SchemaResult<Data> =
   | { readonly value: Data; readonly issues?: undefined }
   | {
@@ -32,53 +31,51 @@ export type SchemaResult<Data> =
     }
 
 /**
- * A sender of your own, made by `defineSender`.
- * @typeParam Data the type of `event.data` for each event type
+ * Your own sender, from `defineSender`.
+ * @typeParam Data the type of `event.data` by event type
  */
 export interface Sender<Data> extends AnySender {
   readonly types: readonly (keyof Data & string)[]
-  /** The schemas, as defined. */
+  /** The schemas you passed. */
   readonly events: { readonly [Type in keyof Data]: StandardSchema<Data[Type]> }
 }
 
-/** An event of a sender of your own. */
+/** An event of your own sender. */
 export interface SenderEvent<Type extends string = string, Data = unknown> extends EventFields {
   readonly type: Type
-  /** The data that `read` returned, as the schema of its type makes it. `unknown` if the sender has no schema for its type. */
+  /** The output of the type's schema. `unknown` for a type without one. */
   readonly data: Data
 }
 
-/** The event types of a sender. */
 export type TypeOf<Of extends AnySender> = Of['types'][number]
 
-/** The event of a type: `EventOf<'partial.finished'>` has `quality`, `EventOf<'video.asset.ready', typeof mux>` has `data`. */
+/** `EventOf<'partial.finished'>` has `quality`, `EventOf<'video.asset.ready', typeof mux>` has `data`. */
 export type EventOf<Type extends TypeOf<Of>, Of extends AnySender = MediaService> = EventFrom<Of, Type>
 
-/** {@link EventOf} for a type that is checked elsewhere. */
+/** {@link EventOf} without the constraint on the type. */
 export type EventFrom<Of extends AnySender, Type extends string> = Of extends MediaService
   ? EventsByType[Type & EventType]
   : Of extends Sender<infer Data>
     ? { [Each in Type & keyof Data]: SenderEvent<Each, Data[Each]> }[Type & keyof Data]
     : never
 
-/** Any event of a sender, of an unknown type included. */
+/** Any event of a sender, unknown types included. */
 export type AnyEventOf<Of extends AnySender> = Of extends MediaService
   ? MediaEvent
   : EventFrom<Of, TypeOf<Of>> | SenderEvent<UnknownEventType, unknown>
 
-/** What a look-up can find. */
 export type LookupOf<Of extends AnySender> = Of extends MediaService ? LookedUpEvent : SenderLookup<TypeOf<Of>>
 
-/** An event of a sender of your own that your look-up found. */
+/** An event of your own sender that your look-up found. */
 export interface SenderLookup<Type extends string = string> {
   readonly type: Type
   readonly mediaId: string
-  /** The sender's id of the event, which becomes its key. */
+  /** The sender's event id. Becomes the key. */
   readonly id?: string | null | undefined
-  /** The time at which it happened. Without it, the event happened when it was accepted. */
+  /** Defaults to the time of acceptance. */
   readonly emittedAt?: Date | string | number | null | undefined
-  /** Its data, which the schema of its type checks. */
+  /** Validated by the schema of its type. */
   readonly data: unknown
-  /** The principal whose event it is, if your verifier names one. */
+  /** The principal, if your verifier names one. */
   readonly principal?: string | null | undefined
 }

@@ -28,6 +28,6 @@ test('the dashboard shows what its schema rejects, with the path and the body', 
   await send(ready({ data: { id: 'asset-1', duration: 'long' } }))
   const [kept] = await deadLetters.list()
   const page = await read(`event?key=${encodeURIComponent(kept?.key ?? '')}`)
-  for (const text of ['field data.duration: not as its schema expects', '&quot;duration&quot;:&quot;long&quot;'])
+  for (const text of ['field data.duration: does not match its schema', '&quot;duration&quot;:&quot;long&quot;'])
     expect(page).toContain(text)
 })

@@ -210,7 +210,7 @@ describe.each(recipes)('the recipe for $name', ({ blocks, sign, headers, payload
       const send = await sending(adapter, receiver, sign)
       const { deadLetters } = receiver.inbox
 
-      expect(await send(recipe.wrong, headers)).toBe(`400 error: field ${recipe.field}: not as its schema expects`)
+      expect(await send(recipe.wrong, headers)).toBe(`400 error: field ${recipe.field}: does not match its schema`)
       const [kept] = await deadLetters.list()
       expect(kept?.unreadable?.reason).toContain(`field ${recipe.field}`)
       await expect(async () => deadLetters.replay(kept?.key ?? '')).rejects.toMatchObject({ code: 'malformed' })

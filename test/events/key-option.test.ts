@@ -60,7 +60,7 @@ describe('eventKey as a function', () => {
     const { acknowledgement, report } = await answerWithKey(() => key as string)
     expect(acknowledgement.status).toBe(500)
     expect(JSON.parse(acknowledgement.body)).toEqual(internal)
-    expect(report.reason).toBe('eventKey has to return a non-empty string')
+    expect(report.reason).toBe('eventKey must return a non-empty string')
   })
 
   // An unhandled rejection would fail the run.
@@ -71,7 +71,7 @@ describe('eventKey as a function', () => {
     const { acknowledgement, report } = await answerWithKey(untyped(key))
     expect(acknowledgement.status).toBe(500)
     expect(JSON.parse(acknowledgement.body)).toEqual(internal)
-    expect(report.reason).toBe('eventKey returned a promise: it has to return a string, and cannot be async')
+    expect(report.reason).toBe('eventKey returned a promise: it must return a string and cannot be async')
   })
 })
 

@@ -1,9 +1,8 @@
 import type { EventFields, UnknownEventType } from '../event.ts'
 
 /**
- * The event types of the service, in the order in which they occur in the life of a media item. An event of any other type
- * reaches only `onAny`. Everything else that depends on the types is derived from this list, or is a table with an entry
- * for each type, which the compiler checks.
+ * The service's event types, in the order of a media item's life. Other types reach only `onAny`. Everything that
+ * depends on the types derives from this list, or is a table the compiler checks for completeness.
  */
 export const eventTypes = [
   'file.received',
@@ -13,65 +12,65 @@ export const eventTypes = [
   'encoding.failed',
 ] as const
 
-/** A type that handlers can be registered for. */
+/** A type you can register handlers for. */
 export type EventType = (typeof eventTypes)[number]
 
-/** The name of a type in the service's API, where a webhook has a flag for each type. An envelope may also use it. */
+/** A type's flag in the service's API (`file_received`). An envelope may also use it. */
 export type FlagName<Type extends EventType = EventType> = Type extends `${infer Subject}.${infer Verb}`
   ? `${Subject}_${Verb}`
   : never
 
-/** Returns the name of a type in the service's API: `file_received` for `file.received`. */
+/** `file_received` for `file.received`. */
 export const flagName = <Type extends EventType>(type: Type) => type.replace('.', '_') as FlagName<Type>
 
-/** A string type that autocompletes the known words and accepts any other string. */
+/** Autocompletes the known words and accepts any string. */
 type OpenEnum<Known extends string> = Known | (string & {})
 
-/** The state of the media item. The first three are documented; the others were observed in the running service. */
+/** State of the media item. The first three are documented, the others observed. */
 export type MediaStatus = OpenEnum<'transcoding' | 'done' | 'fail' | 'new' | 'transcribing'>
 
-/** The kind of media item. `video` and `live-stream` are documented; `live_stream` and `audio` were observed. */
+/** `video` and `live-stream` are documented; `live_stream` and `audio` were observed. */
 export type MediaType = OpenEnum<'video' | 'live-stream' | 'live_stream' | 'audio'>
 
 interface MediaFields extends EventFields {
-  /** The wire format of its delivery: the service's flat payload, or the envelope of the SDK's sample receiver. */
+  /** Wire format: the service's flat payload, or the envelope of the SDK's sample receiver. */
   readonly format: 'flat' | 'envelope'
   readonly mediaType?: MediaType | undefined
-  /** Quality names as sent, such as `360p`; empty when the sender named none. */
+  /** As sent, such as `360p`. Empty if the sender named none. */
   readonly qualities: readonly string[]
   readonly title?: string | undefined
   readonly status?: MediaStatus | undefined
   readonly userId?: string | undefined
 }
 
-/** A new file has been uploaded and received. */
+/** A new file was uploaded. */
 export interface FileReceivedEvent extends MediaFields {
   readonly type: 'file.received'
 }
 
-/** Encoding of a file began. */
+/** Encoding started. */
 export interface EncodingStartedEvent extends MediaFields {
   readonly type: 'encoding.started'
 }
 
-/** Encoding of one quality of a file has completed. */
+/** One quality was encoded. */
 export interface PartialFinishedEvent extends MediaFields {
   readonly type: 'partial.finished'
-  /** The quality that was encoded; `undefined` when the sender named none. */
+  /** `undefined` if the sender named none. */
   readonly quality: string | undefined
 }
 
-/** Encoding of a file has completed. */
+/** Encoding finished. */
 export interface EncodingFinishedEvent extends MediaFields {
   readonly type: 'encoding.finished'
 }
 
-/** Encoding of a file has failed. */
+/** Encoding failed. */
 export interface EncodingFailedEvent extends MediaFields {
   readonly type: 'encoding.failed'
 }
 
-/** An event of a type this version does not know. */
+/** An event of a type that this version does not know. */
 export interface UnknownEvent extends MediaFields {
   readonly type: UnknownEventType
 }
@@ -84,8 +83,7 @@ export interface EventsByType {
   readonly 'encoding.failed': EncodingFailedEvent
 }
 
-/** An event of one of the known types. */
 export type KnownEvent = EventsByType[EventType]
 
-/** An event, parsed and typed: the same for both wire formats. */
+/** A parsed event: the same for both wire formats. */
 export type MediaEvent = KnownEvent | UnknownEvent

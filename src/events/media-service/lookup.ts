@@ -2,26 +2,26 @@ import { isDate, readTime } from '../json.ts'
 import { lookedUpText, wrongLookup } from '../lookup.ts'
 import { type EventType, eventTypes, type MediaEvent } from './catalogue.ts'
 
-/** An event that your look-up found. A field that is `null` or an empty string is absent. */
+/** An event that your look-up found. `null` and `''` count as absent. */
 export interface LookedUpEvent {
   readonly type: EventType
   readonly mediaId: string
   /**
-   * The time at which it happened: a `Date`, or RFC 3339. Without it, the event happened when it was accepted, and an event
-   * of equal fields is a duplicate while its key is remembered.
+   * A `Date` or RFC 3339. Defaults to the time of acceptance; then an event with equal fields is a duplicate while its
+   * key is remembered.
    */
   readonly emittedAt?: Date | string | null | undefined
-  /** Quality names, such as `360p`. */
+  /** Such as `360p`. */
   readonly qualities?: readonly string[] | null | undefined
   readonly title?: string | null | undefined
   readonly status?: string | null | undefined
   readonly mediaType?: string | null | undefined
   readonly userId?: string | null | undefined
-  /** The principal whose event it is, if your verifier names one. It is a part of the event key. */
+  /** The principal, if your verifier names one. Part of the event key. */
   readonly principal?: string | null | undefined
 }
 
-/** Writes the payload that the service would have sent, in its order. Its own reader would be too tolerant of a typo. */
+/** Builds the payload the service would have sent. Stricter than the wire reader, which would tolerate a typo. */
 export function toPayload(found: Omit<LookedUpEvent, 'principal'>): Readonly<Record<string, string>> {
   const { type, emittedAt, mediaId, qualities, title, status, mediaType, userId, ...unknown } = found
   const [unknownField] = Object.keys(unknown)
@@ -60,11 +60,11 @@ function timeOf(value: unknown): string {
 const malformedField = (field: string, expected: string) => wrongLookup(`field ${field}: expected ${expected}`)
 
 /**
- * An event key by which an event that a look-up found equals its late delivery: the type, the media id and the quality
- * names, and the principal if there is one. Give it to `createReceiver({ eventKey: lifecycleKey })`. It has a price: an
- * event that occurs again in the life of a media item, such as the end of a second encoding, is a duplicate while the
- * first one's key is remembered. Test deliveries, and events of types that this version does not know, keep their own
- * keys.
+ * Gives a looked-up event and its late delivery the same key: type, media id, quality names, and the principal if any.
+ * Use it as `createReceiver({ eventKey: lifecycleKey })`.
+ *
+ * The price: an event that recurs for a media item, such as the end of a second encoding, is a duplicate while the
+ * first key is remembered. Test deliveries and unknown types keep their own keys.
  */
 export const lifecycleKey = ({ type, mediaId, qualities, principal, test, key }: MediaEvent): string =>
   !test && (eventTypes as readonly string[]).includes(type)

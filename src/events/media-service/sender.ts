@@ -10,7 +10,6 @@ import { eventTypes, type MediaEvent } from './catalogue.ts'
 import { toPayload } from './lookup.ts'
 import { readWireEvent, type WireEvent } from './wire.ts'
 
-/** The media service, in both wire formats. */
 export const mediaService: MediaService = {
   name: 'media-service',
   types: eventTypes,
@@ -26,21 +25,20 @@ export const mediaService: MediaService = {
 }
 
 /**
- * The event key, equal for two deliveries of one event. Deliveries carry no id, but every retry was observed to repeat
- * `emitted_at` to the nanosecond, so its raw text is part of the key. Without it, or with a field of another JSON type,
- * the body's own bytes are the key.
+ * Derives the event key. Deliveries carry no id, but retries were observed to repeat `emitted_at` to the nanosecond, so
+ * its raw text is part of the key. Without it, or with a field of another JSON type, the body is hashed.
  */
 function keyOf(event: WireEvent, body: Uint8Array | ParsedBody): MaybePromise<string> {
   const { type, mediaId, userId = '', emittedAt, qualities = '', status = '', issues } = event
   if (emittedAt === undefined || issues.length > 0) return keyOfBody(body)
-  // JSON makes the list unambiguous, and escapes lone surrogates, which would otherwise all be alike in UTF-8.
+  // JSON is unambiguous and escapes lone surrogates, which UTF-8 would make equal.
   return bounded(JSON.stringify([type, mediaId, userId, emittedAt, qualities, status]))
 }
 
-/** The media id of the service's test delivery. */
+/** Media id of the service's test delivery. */
 const nilMediaId = '00000000-0000-0000-0000-000000000000'
 
-/** Makes the event. All of its handlers get the same object, so it is frozen, with its lists and the top of its payload. */
+/** Frozen, its lists and the top of its payload too: all handlers share one object. */
 function toEvent(wire: WireEvent, key: string, { source, principal }: Origin, payload: JsonObject): MediaEvent {
   const fields = {
     type: wire.type as UnknownEventType,
@@ -68,10 +66,10 @@ const readQualities = (sent: string | readonly string[] = ''): readonly string[]
   (typeof sent === 'string' ? sent.split(',') : sent)
     .map((name) => name.trim())
     .filter(Boolean)
-    // `filter` leaves spare room in its array. The copy has none: a waiting event takes 100 bytes less.
+    // `filter` over-allocates; the copy does not. Events can wait in memory for long.
     .slice()
 
-/** The fields of an envelope's `data` count as well. A repeated delivery may have a time of its own. */
+/** Includes the fields of an envelope's `data`, without times: a redelivery may have its own. */
 function comparable({ format, payload }: MediaEvent): JsonObject {
   const data = format === 'envelope' && { ...(payload['data'] as JsonObject), data: undefined }
   return { ...payload, ...data, emitted_at: undefined, emittedAt: undefined }

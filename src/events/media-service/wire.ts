@@ -4,7 +4,7 @@ import { WebhookError } from '../../errors.ts'
 import { isObject, type JsonObject } from '../json.ts'
 import { eventTypes, flagName } from './catalogue.ts'
 
-/** The fields of either wire format under one set of names. A field that is absent, null or empty is `undefined`. */
+/** Both wire formats under one set of names. `undefined` for absent, null or empty fields. */
 export interface WireEvent {
   readonly format: 'flat' | 'envelope'
   readonly type: string
@@ -15,15 +15,15 @@ export interface WireEvent {
   readonly title: string | undefined
   readonly status: string | undefined
   readonly userId: string | undefined
-  /** The fields that were sent as another JSON type. */
+  /** Fields sent with another JSON type. */
   readonly issues: readonly string[]
 }
 
-// A tolerant reader: it accepts unknown fields, unknown words and fields of another JSON type, and rejects only a payload
-// without a type or a media id. Null and the empty string count as absent.
+// Tolerant reader: accepts unknown fields, unknown words and other JSON types, and rejects only payloads without a type
+// or media id. Null and `''` count as absent.
 const text = z.nullish(z.string())
 
-/** The fields that both formats have, spelled as in the flat one. */
+/** In both formats, spelled as in the flat one. */
 const common = {
   emitted_at: text,
   media_id: text,
@@ -34,16 +34,13 @@ const common = {
   user_id: text,
 }
 
-/**
- * zod compiles this object if the runtime may make code from strings. Checking a payload then takes a third of the
- * time.
- */
+/** zod compiles this schema to code where the runtime allows `eval`, which parses three times as fast. */
 const compiled = <Shape extends z.core.$ZodShape>(shape: Shape): z.core.$ZodObject<Shape> =>
   new $ZodObjectJIT({ type: 'object', shape }) as z.core.$ZodObject<Shape>
 
 const flatFields = { type: text, ...common }
 
-// The SDK's sample receiver reads `{event, data: {videoId}}`; the spelling of its other fields is unknown.
+// The SDK's sample receiver reads `{event, data: {videoId}}`; how it spells other fields is unknown.
 const envelopeFields = {
   ...common,
   mediaId: text,
@@ -60,14 +57,14 @@ const enveloped = compiled(envelopeFields)
 type TimeName = 'emitted_at' | 'emittedAt'
 type TextName = Exclude<keyof typeof flatFields | keyof typeof envelopeFields, TimeName | 'qualities'>
 
-/** The fields of a payload. A field of another JSON type has the value that is obviously meant, or is `undefined`. */
+/** Fields of another JSON type are converted if the meaning is obvious, otherwise `undefined`. */
 type Fields = { readonly [name in TextName]?: string | null } & {
   readonly [name in TimeName]?: string | number | null
 } & { readonly qualities?: string | readonly string[] | null }
 
 /**
- * Reads a payload in either wire format. One with a string `type` is flat.
- * @throws WebhookError `malformed`, naming the field and never its value.
+ * Reads either wire format. A payload with a string `type` is flat.
+ * @throws WebhookError `malformed`, naming the field but not its value
  */
 export function readWireEvent(payload: JsonObject): WireEvent {
   const isEnvelope = !isText(payload['type']) && isText(payload['event'])
@@ -121,7 +118,7 @@ const isText = (value: unknown): boolean => typeof value === 'string' && value !
 
 const noIssues: readonly string[] = Object.freeze([])
 
-/** Reads the fields, and names those of another JSON type. */
+/** Reads the fields and lists those of another JSON type. */
 function readFields(schema: z.core.$ZodObject, object: JsonObject): { fields: Fields; issues: readonly string[] } {
   const result = z.safeParse(schema, object)
   if (result.success) return { fields: result.data as Fields, issues: noIssues }
@@ -133,11 +130,11 @@ function readFields(schema: z.core.$ZodObject, object: JsonObject): { fields: Fi
   return { fields: Object.fromEntries(readings), issues }
 }
 
-/** Reads a field of another JSON type if its meaning is obvious. */
+/** Converts a field of another JSON type if its meaning is obvious. */
 function readOtherType(name: string, value: unknown): unknown {
   if (typeof value === 'number') {
     if (/^emitted/.test(name)) return value
-    // A larger integer has lost digits, and could name another media item.
+    // An unsafe integer has lost digits and could name another media item.
     return /id$/i.test(name) && Number.isSafeInteger(value) ? String(value) : undefined
   }
   const isListOfNames = name === 'qualities' && Array.isArray(value) && value.every((each) => typeof each === 'string')
