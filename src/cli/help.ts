@@ -3,12 +3,10 @@ import type { Command, CommandGroup } from './shared/command.ts'
 import { type Flag, flagName } from './shared/flags.ts'
 import { table } from './shared/text.ts'
 
-/** The name of the program. */
 export const program = 'media-webhooks'
 
 const exitCodes = { 0: 'success', 1: 'failure', 2: 'invalid command line', 130: 'interrupted' }
 
-/** Writes the help of the program or of a group of commands. */
 export function listHelp(path: string, summary: string, commands: readonly (Command | CommandGroup)[]): string {
   return [
     `Usage: ${path} <command> [options]`,
@@ -23,7 +21,6 @@ export function listHelp(path: string, summary: string, commands: readonly (Comm
   ].join('\n\n')
 }
 
-/** Writes the help of a command. */
 export function commandHelp(path: string, command: Command): string {
   const { positionals: named = [], morePositionals, positionalFlag, flags, summary, details, json, examples } = command
   const bare = positionalFlag === undefined ? undefined : flags[positionalFlag]?.takes
@@ -65,7 +62,6 @@ const flagRow = (name: string, flag: Flag): [string, string] => [
   `${flag.help}${orElsewhere(flag)}`,
 ]
 
-/** Names the other places that a flag's value is read from. */
 function orElsewhere({ env, stdin }: Flag): string {
   const places = [env, stdin && '- for standard input'].filter((place) => place !== undefined)
   return places.length === 0 ? '' : ` (or ${places.join(', or ')})`
@@ -73,6 +69,6 @@ function orElsewhere({ env, stdin }: Flag): string {
 
 const column = 30
 
-/** Puts the description of a flag beside it, or below it if the flag is long. */
+/** Puts the description beside the flag, or below a long one. */
 const optionLines = (left: string, right: string): string =>
   left.length + 4 > column ? `  ${left}\n${' '.repeat(column)}${right}` : `  ${left}`.padEnd(column) + right

@@ -2,10 +2,10 @@
 import { run } from './run.ts'
 
 const interrupted = new AbortController()
-// `once`, so that a second signal ends the program immediately.
+// `once`: a second signal ends the process at once.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
 
-// A reader that closes the output, as `head` does, does not change the exit code.
+// EPIPE is normal, as with `| head`: it must not change the exit code.
 const outputClosed = new AbortController()
 for (const output of [process.stdout, process.stderr]) {
   output.on('error', (error: NodeJS.ErrnoException) => {
@@ -18,7 +18,7 @@ const { stdout, stderr, env } = process
 process.exitCode = await run(process.argv.slice(2), {
   stdout,
   stderr,
-  // Only a command that reads it opens it.
+  // Lazy: touching `process.stdin` opens it.
   get stdin() {
     return process.stdin
   },

@@ -14,10 +14,7 @@ import { plain } from './shared/text.ts'
 
 const summary = "tools to develop and operate receivers of a media service's webhooks"
 
-/**
- * Runs the program. It prints errors instead of throwing them.
- * @returns the exit code
- */
+/** Prints errors instead of throwing them. @returns the exit code */
 export async function run(args: readonly string[], context: ProgramContext): Promise<number> {
   const screen = createScreen(context)
   try {
@@ -33,7 +30,6 @@ export async function run(args: readonly string[], context: ProgramContext): Pro
   }
 }
 
-/** A level of the command line: the program, or a group of commands. */
 interface CommandLevel {
   readonly path: string
   readonly summary: string
@@ -77,14 +73,13 @@ async function runOneOf(
   }
 }
 
-/** Finds the action that the arguments of a command name. */
 const actionIn = (args: readonly string[], { actions }: Command): Command | undefined =>
   actions?.find(({ name }) => args.includes(name))
 
-/** The width of a help text: that of the terminal, within readable limits. */
+/** Terminal width, between 60 and 100 columns. */
 const widthOf = ({ stdout: { columns = 100 } }: ProgramContext): number => Math.min(Math.max(columns, 60), 100)
 
-/** Makes a screen whose signal also aborts when the reader of the output has closed it. */
+/** Adds to the signal: it also aborts when the reader of the output is gone. */
 const endingWithOutput = (screen: Screen, { signal, outputClosed }: ProgramContext): Screen => ({
   ...screen,
   signal: outputClosed === undefined ? signal : AbortSignal.any([signal, outputClosed]),
@@ -105,14 +100,11 @@ const isWrongUsage = (error: unknown): error is Error =>
   (error instanceof WebhookError && error.code === 'invalid_option') ||
   (error instanceof ApiError && error.code === 'invalid_params')
 
-/** Puts a message on one line and makes it safe for a terminal. */
+/** On one line, safe for a terminal. */
 const messageOf = (error: unknown): string =>
   plain((error instanceof Error ? error.message || error.name : String(error)).replace(/\s*\n\s*/g, ' '))
 
-/**
- * Rewrites a message of the client or the emulator for the command line: `createClient: baseUrl has to be …` becomes
- * `--base-url has to be …`.
- */
+/** Turns `createClient: baseUrl must be …` into `--base-url must be …`. */
 function inFlags(message: string, { flags }: Command): string {
   const [, parameter = '', rest] =
     /^(?:createClient|createEmulator|(?:apiKey|webhook)\.\w+): (\w+) (.*)$/s.exec(message) ?? []

@@ -102,10 +102,10 @@ describe('npm start', () => {
 
     const receiver = await run(['--port', port, '--exit'])
     expect(receiver.status).toBe(1)
-    expect(receiver.stderr).toBe(`port ${port} is taken: give another one, or --port 0 for a free one\n`)
+    expect(receiver.stderr).toBe(`port ${port} is taken: pass another --port, or --port 0 for a free one\n`)
     const emulator = await run(['--emulator-port', port, '--exit'])
     expect(emulator.status).toBe(1)
-    expect(emulator.stderr).toBe(`port ${port} is taken: give another one, or --emulator-port 0 for a free one\n`)
+    expect(emulator.stderr).toBe(`port ${port} is taken: pass another --emulator-port, or --emulator-port 0 for a free one\n`)
 
     await taken.close()
     const { status, lines } = await run(['--port', port, '--exit'])

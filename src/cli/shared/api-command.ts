@@ -7,7 +7,6 @@ import { choice, type Flags, required, text, UsageError, url, wholeNumber } from
 import type { Screen } from './screen.ts'
 import { plain } from './text.ts'
 
-/** The flags of commands that call the service's API. */
 export const apiFlags = {
   baseUrl: required(
     url('the address of the service, without /api', 'http://127.0.0.1:4010', 'MEDIA_WEBHOOKS_BASE_URL'),
@@ -17,7 +16,6 @@ export const apiFlags = {
   accessToken: text('<token>', 'a bearer token, instead of a key', 'MEDIA_WEBHOOKS_ACCESS_TOKEN'),
 }
 
-/** The flags of commands that list something. */
 export const listFlags = {
   search: text('<text>', 'list only those with this text in their name'),
   orderBy: choice(['asc', 'desc'], 'ascending or descending order (default: asc)'),
@@ -25,15 +23,12 @@ export const listFlags = {
   offset: wholeNumber('<n>', 'skip this many'),
 }
 
-/** A command that calls the service's API once. */
 interface ApiCommand<Of extends Flags, Answer> extends Omit<Command<Of>, 'run' | 'json'> {
-  /** Calls the API. `--json` prints the answer. */
+  /** `--json` prints what it resolves with. */
   ask(client: Client, input: CommandInput<Of>, options: CallOptions): Promise<Answer>
-  /** Formats the answer for people. */
   show(answer: Answer): string
 }
 
-/** Defines a command that calls the service's API once. */
 export const apiCommand = <Of extends Flags, Answer>({ flags, ask, show, ...rest }: ApiCommand<Of, Answer>): Command =>
   defineCommand<Of & typeof apiFlags>({
     ...rest,
@@ -41,7 +36,7 @@ export const apiCommand = <Of extends Flags, Answer>({ flags, ask, show, ...rest
     json: 'print the answer as one JSON object, with the field names of the client',
     exitCodes: { 1: 'the service rejected the call or could not be reached' },
     async run(input, screen) {
-      // The compiler cannot split the values of flags that it does not know yet.
+      // TypeScript can't split the values of generic flags.
       const forClient = input as unknown as CommandInput<typeof apiFlags>
       const client = clientFrom(forClient, screen)
       const answer = await ask(client, input as unknown as CommandInput<Of>, { signal: screen.signal })
@@ -51,10 +46,7 @@ export const apiCommand = <Of extends Flags, Answer>({ flags, ask, show, ...rest
     },
   })
 
-/**
- * Creates the client that the flags describe. It prints a message when it waits before it repeats a call.
- * @throws UsageError or WebhookError `invalid_option` if credentials are missing or the address is invalid
- */
+/** @throws UsageError or WebhookError `invalid_option` for missing credentials or an invalid address */
 export function clientFrom(input: CommandInput<typeof apiFlags>, { note }: Screen): Client {
   const config = readConfig(credentialsOf(input), { baseUrl: input.values.baseUrl })
   const call = createCall(config, (ms, signal, { message }) => {
@@ -64,7 +56,7 @@ export function clientFrom(input: CommandInput<typeof apiFlags>, { note }: Scree
   return clientOver(call)
 }
 
-/** Flags come before the environment. In the environment, a key comes before a token. */
+/** Flags win over the environment. In the environment, a key wins over a token. */
 function credentialsOf({ values, given }: CommandInput<typeof apiFlags>) {
   const { publicKey, secretKey, accessToken } = values
   const key = given.has('publicKey') || given.has('secretKey')

@@ -5,13 +5,9 @@ import type { ProgramContext } from './screen.ts'
 import { readLine, readText } from './stdin.ts'
 import { suggestion } from './suggestion.ts'
 
-/** The flags that every command has. */
 export const commonFlags = (json: string) => ({ json: toggle(json), help: toggle('print this help') })
 
-/**
- * Reads the command line of a command, and the values that it leaves to the environment and to standard input.
- * @throws UsageError that names the wrong flag or argument, and never its value
- */
+/** @throws UsageError that names the flag or argument but not its value */
 export async function readArguments(
   command: Command,
   args: readonly string[],
@@ -32,7 +28,6 @@ export async function readArguments(
   return { values: values as CommandInput['values'], given: new Set(texts.keys()), positionals }
 }
 
-/** `true` if the command line asks for help. */
 export const asksForHelp = (args: readonly string[]): boolean => {
   const end = args.indexOf('--')
   return (end === -1 ? args : args.slice(0, end)).some((each) => each === '--help' || each === '-h')
@@ -46,7 +41,7 @@ function split(flags: Flags, args: readonly string[]) {
       { type: takes === undefined ? ('boolean' as const) : ('string' as const) },
     ]),
   )
-  // Not strict, because the messages of the parser cannot say which value a flag takes.
+  // Not strict: parseArgs's own errors can't say what a flag takes.
   const { tokens, positionals } = parseArgs({ args: [...args], options, strict: false, tokens: true })
   const texts = new Map<string, string>()
   for (const token of tokens) {
@@ -80,15 +75,13 @@ interface GivenFlag {
 }
 
 interface GivenValue {
-  /** The name of the flag or argument in messages. */
   readonly label: string
   readonly flag: Flag
-  /** The value on the command line. */
   readonly text: string | undefined
 }
 
 async function readValue({ label, flag, text }: GivenValue, context: ProgramContext): Promise<unknown> {
-  // A variable that is set to the empty text counts as unset.
+  // An empty variable counts as unset.
   const fromEnvironment = flag.env === undefined ? undefined : context.env[flag.env] || undefined
   const source = text === undefined && fromEnvironment !== undefined ? flag.env : label
   const given = text ?? fromEnvironment
@@ -113,7 +106,7 @@ function checkPositionals(command: Command, given: readonly string[], texts: Rea
   const missing = names[given.length]
   if (missing !== undefined) throw new UsageError(`${missing} is missing`)
   if (given.length <= names.length || morePositionals !== undefined) return
-  // The message does not quote the argument: it may be the rest of a secret.
+  // Never quote the argument: it may be the rest of a secret.
   const bare = positionalFlag === undefined ? undefined : flags[positionalFlag]?.takes
   const taken = [...(bare === undefined ? [] : [bare]), ...names].join(' ') || 'none'
   throw new UsageError(`too many arguments: the command takes ${taken} (put quotes around a text with spaces)`)

@@ -2,29 +2,29 @@ import type { SigningOptions } from '../../emulator/sending/signing.ts'
 import type { KeptDelivery } from './kept-delivery.ts'
 import { looksSecret, queryEntries } from './mask.ts'
 
-// Headers that any client sends. None of them is a credential.
+// Ordinary headers, never credentials.
 const harmless =
   /^(host|user-agent|content-(type|length|encoding)|accept(-.*)?|connection|transfer-encoding|date|webhook-(id|timestamp)|(x-)?forwarded(-.*)?|x-real-ip|traceparent|x-cloud-trace-context|via)$/i
 const suspicious = /\bsig\b|auth|token|sign|secret|key|hmac|digest|cookie|password|credential/i
-// A prefix before a credential, and the credential.
+// Splits a prefix such as `Bearer ` or `sha256=` from the credential.
 const prefixed = /^((?:(?:bearer|basic|token|hmac|signature|sha\d+|hmac-sha\d+|v\d+|sig\d+|time|t)[=:, ] ?)?)(.*)$/is
 
-/** The text between the parts of a header such as `t=…,v1=…`. */
+/** Separates the parts of a header such as `t=…,v1=…`. */
 const between = /([,;] ?)/
 
 const uuid = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i
 
-/** `true` for a long text without spaces that mixes digits and letters, as secrets do. */
+/** Long, without spaces, with digits and letters. */
 const looksRandom = (text: string): boolean =>
   /^[\w+/=.~-]{16,}$/.test(text) && /\d/.test(text) && /[a-z]/i.test(text) && !uuid.test(text)
 
-/** `true` if a header field may contain a credential of the sender. */
+/** `true` if a header may contain a credential of the sender. */
 export function isCredential(name: string, value: string): boolean {
   if (harmless.test(name)) return false
   return suspicious.test(name) || value.split(between).some((part) => looksRandom(prefixed.exec(part)?.[2] ?? ''))
 }
 
-/** Describes the form of a credential without revealing it. */
+/** Shows the form of a credential, not its value. */
 export const masked = (value: string): string =>
   value
     .split(between)
@@ -37,11 +37,10 @@ function maskedPart(value: string): string {
   return `${prefix}… (${rest.length} ${form}, masked)`
 }
 
-/** Lists the names of the headers that may contain a credential of the sender. */
 export const credentialHeaders = ({ fields }: Pick<KeptDelivery, 'fields'>): string[] =>
   fields.filter(([name, value]) => isCredential(name, value)).map(([name]) => name)
 
-/** Lists the texts in the headers that may be credentials, as a receiver could repeat them. */
+/** Texts in headers that may be credentials, in each form that a receiver could echo. */
 export const credentialsIn = ({ fields }: Pick<KeptDelivery, 'fields'>): string[] =>
   fields
     .filter(([name, value]) => isCredential(name, value))
@@ -50,7 +49,7 @@ export const credentialsIn = ({ fields }: Pick<KeptDelivery, 'fields'>): string[
 
 type UrlToken = Extract<SigningOptions, { scheme: 'url-token' }>
 
-/** Lists the places in a delivery's URL that may contain a token, each with its scheme. */
+/** Places in a URL that may contain a token, each with its scheme. */
 export function urlTokens({ url }: Pick<KeptDelivery, 'url'>) {
   const [, path = '', query = ''] = /^([^?#]*)\??([^#]*)/.exec(url) ?? []
   const places = new Map<string, UrlToken>()

@@ -4,7 +4,6 @@ import { type Flag, list } from './flags.ts'
 
 type Events = readonly EventType[]
 
-/** A flag with event types, or all of them. */
 export const events = (help: string): Flag<Events> => {
   const words = list('<types|all>', `${help}: ${eventTypes.join(', ')}, or all`, ['all', ...eventTypes])
   const read = (given: string): Events => {
@@ -14,5 +13,4 @@ export const events = (help: string): Flag<Events> => {
   return { ...words, read }
 }
 
-/** Subscribes to the chosen event types and to no others. */
 export const subscribing = (chosen: Events) => subscriptions((type) => chosen.includes(type))

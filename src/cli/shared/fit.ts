@@ -1,7 +1,4 @@
-/**
- * Fits a help text into a width. The lines of a paragraph are joined first. Text beside a column stays beside it. Lines
- * to copy stay whole: the usage, and everything below the examples.
- */
+/** Wraps a help text, rejoining paragraphs and keeping columns. Usage and examples stay whole, to copy. */
 export function fit(text: string, width: number): string {
   const [help = '', ...examples] = text.split(/(?=\nExamples?:\n)/)
   const joined = help.replace(/(?<=^\S[^\n]*[^:\n])\n(?=\S)/gm, ' ')

@@ -1,30 +1,26 @@
-/** An invalid command line. The program then exits with 2. */
+/** An invalid command line (exit code 2). */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** A flag of a command. Its name is `timeScale` in code and `--time-scale` on the command line. */
+/** A flag: `timeScale` in code, `--time-scale` on the command line. */
 export interface Flag<Value = unknown> {
   readonly help: string
-  /** The placeholder of its value in the help, such as `<n>`. A flag without one is a switch. */
+  /** Placeholder in the help, such as `<n>`. A flag without one is a switch. */
   readonly takes?: string
-  /** The words that the value is one of. */
   readonly words?: readonly string[]
-  /** The environment variable that is used if the flag is not given. */
   readonly env?: string
-  /** `true` if a dash in place of the value reads the value from standard input. */
+  /** `-` reads the value from standard input. */
   readonly stdin?: true
-  /** `true` if the value names a file. `read` gets the text of the file, or with a dash the whole standard input. */
+  /** The value is a file name (`-` for standard input). `read` gets the contents. */
   readonly file?: true
   readonly required?: boolean
-  /** @throws UsageError with a message that continues after the name of the flag */
+  /** @throws UsageError with a message that follows the flag's name */
   readonly read: (text: string) => Value
 }
 
-/** The flags of a command, by their names in code. */
 export type Flags = Readonly<Record<string, Flag>>
 
-/** The values of flags, by their names in code. */
 export type Values<Of extends Flags> = {
   readonly [Name in keyof Of]: Of[Name] extends Flag<infer Value>
     ? Of[Name] extends { readonly required: true }
@@ -33,10 +29,8 @@ export type Values<Of extends Flags> = {
     : never
 }
 
-/** A flag without a value. */
 export const toggle = (help: string): Flag<true> => ({ help, read: () => true })
 
-/** A flag with any text but the empty one. */
 export const text = (takes: string, help: string, env?: string): Flag<string> => ({
   takes,
   help,
@@ -47,7 +41,6 @@ export const text = (takes: string, help: string, env?: string): Flag<string> =>
   },
 })
 
-/** A flag with one of several words. */
 export const choice = <const Word extends string>(words: readonly Word[], help: string): Flag<Word> => ({
   takes: `<${words.join('|')}>`,
   help,
@@ -59,7 +52,6 @@ export const choice = <const Word extends string>(words: readonly Word[], help: 
   },
 })
 
-/** A flag with several words, separated by commas. */
 export const list = <Item extends string = string>(
   takes: string,
   help: string,
@@ -77,7 +69,6 @@ export const list = <Item extends string = string>(
   },
 })
 
-/** A flag with a whole number. */
 export const wholeNumber = (takes: string, help: string, min = 0, max = Number.MAX_SAFE_INTEGER): Flag<number> => ({
   takes,
   help,
@@ -87,37 +78,35 @@ export const wholeNumber = (takes: string, help: string, min = 0, max = Number.M
   },
 })
 
-/** A flag with an http or https URL. */
 export const url = (help: string, example?: string, env?: string): Flag<string> => ({
   ...text('<url>', help, env),
   read: (given) => readUrl(given, example).href,
 })
 
-/** Makes a flag required. */
 export const required = <Value>(flag: Flag<Value>): Flag<Value> & { readonly required: true } => ({
   ...flag,
   required: true,
 })
 
-/** The flag `--time-scale`: a factor for the pauses between deliveries. */
+/** `--time-scale`: multiplies the delays between deliveries. */
 export const timeScale: Flag<number> = {
   takes: '<factor>',
-  help: 'a factor for every pause: 0.1 is ten times as fast (default: 1)',
+  help: 'a factor for every delay: 0.1 is ten times as fast (default: 1)',
   read: (given) => {
     if (/^\d+(\.\d+)?$/.test(given) && Number(given) <= 1_000) return Number(given)
     throw new UsageError('takes a number from 0 to 1000, such as 0.1')
   },
 }
 
-/** The flag `--port` of a server on 127.0.0.1. */
+/** `--port` of a server on 127.0.0.1. */
 export const port = (standard: number): Flag<number> =>
   wholeNumber('<n>', `the port on 127.0.0.1, or 0 for any free port (default: ${standard})`, 0, 65_535)
 
-/** @throws UsageError without the text, because a URL can contain a secret */
+/** @throws UsageError that does not quote the URL, which may contain a secret */
 function readUrl(given: string, example = 'http://127.0.0.1:3000/webhooks/media'): URL {
   if (/^https?:\/\//i.test(given) && URL.canParse(given)) return new URL(given)
   throw new UsageError(`takes an http or https URL, such as ${example}`)
 }
 
-/** Returns the name of a flag on the command line. */
+/** `--time-scale` for `timeScale`. */
 export const flagName = (name: string): string => `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`

@@ -8,30 +8,25 @@ import type { KeptDelivery } from './kept-delivery.ts'
 import { secretsIn, withoutSecret } from './mask.ts'
 import { type Paint, plain } from './text.ts'
 
-/** The answer of a server to a delivery that was forwarded to it. */
 export interface Forwarded {
   readonly durationMs: number
   readonly status?: number | undefined
-  /** The body of the answer. Secrets of the delivery are masked. */
+  /** Response body, with the delivery's secrets masked. */
   readonly answer?: string | undefined
-  /** Absent if the delivery was acknowledged. */
+  /** Absent if it was acknowledged. */
   readonly failure?: DeliveryFailure | undefined
 }
 
 interface ForwardOptions {
-  /** The URL of the server. Without a query of its own, it gets the delivery's. */
+  /** Target URL. Without a query, it gets the delivery's. */
   readonly to: string
-  /** A secret that must not be printed. */
+  /** Never printed. */
   readonly secret?: string | undefined
-  /** A header field to add. */
   readonly mark?: readonly [name: string, value: string]
   readonly signal: AbortSignal
 }
 
-/**
- * Makes a delivery again, once, with the same body and the header fields that are not of its connection. It never
- * rejects: an error becomes the failure. The time limit is the service's.
- */
+/** Re-sends a delivery once: same body, same end-to-end headers. Never rejects; errors become `failure`. */
 export async function forward(
   { url, fields, body }: KeptDelivery,
   { to, secret, mark, signal }: ForwardOptions,
@@ -55,11 +50,11 @@ export async function forward(
   }
 }
 
-/** Fields that belong to one connection, or that a request gets anew. An answer in another encoding could not be shown. */
+/** Hop-by-hop headers, and those the new request sets itself. An encoded response could not be shown. */
 const hopByHop =
   /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|host|content-length|expect|accept-encoding)$/i
 
-/** Leaves out the fields of the connection, and those that its field Connection names. */
+/** Drops hop-by-hop headers, including those that `Connection` names. */
 function endToEnd(fields: KeptDelivery['fields']): KeptDelivery['fields'] {
   const named = fields
     .filter(([name]) => name.toLowerCase() === 'connection')
@@ -72,7 +67,6 @@ function endToEnd(fields: KeptDelivery['fields']): KeptDelivery['fields'] {
   return fields.filter(([name]) => !hopByHop.test(name) && !named.includes(name.toLowerCase()))
 }
 
-/** Joins the values of fields that are repeated. */
 function headersOf(fields: KeptDelivery['fields']): Record<string, string> {
   const headers = new Map<string, [name: string, value: string]>()
   for (const [name, value] of fields) {
@@ -82,7 +76,7 @@ function headersOf(fields: KeptDelivery['fields']): Record<string, string> {
   return Object.fromEntries(headers.values())
 }
 
-/** Formats an answer for people, on one line. */
+/** One line for people. */
 export function forwardedText({ durationMs, status, answer = '', failure }: Forwarded, paint: Paint): string {
   const shown = paint(failure === undefined ? 'green' : 'red', `${status ?? '-'}`)
   const why = failure === undefined ? [] : [withRefusedHint(plain(failure.message))]

@@ -1,25 +1,24 @@
 import { isUtf8 } from 'node:buffer'
 import { readFile, writeFile } from 'node:fs/promises'
 
-/** A delivery as it arrived. */
 export interface KeptDelivery {
-  /** The path and the query. */
+  /** Path and query. */
   readonly url: string
-  /** The header fields in their original order. */
+  /** In their original order. */
   readonly fields: readonly (readonly [name: string, value: string])[]
   readonly body: Uint8Array
 }
 
-/** Writes a delivery to a new file that only its user can read: it can contain credentials. The format is HTTP's. */
+/** Writes a delivery as an HTTP message to a new file. Only its owner may read it: it can contain credentials. */
 export async function writeDelivery(path: string, { url, fields, body }: KeptDelivery): Promise<void> {
   const head = [`POST ${url} HTTP/1.1`, ...fields.map(([name, value]) => `${name}: ${value}`), '', '']
   await writeFile(path, Buffer.concat([Buffer.from(head.join('\r\n'), 'latin1'), body]), { flag: 'wx', mode: 0o600 })
 }
 
-// Editors can turn the ends of the lines into line feeds.
+// Editors may have turned CRLF into LF.
 const headPattern = /^POST (\S+) HTTP\/1\.[01]\r?\n((?:[^\s:]+:[^\r\n]*\r?\n)*)\r?\n/
 
-/** @throws Error that names the file, if it cannot be read or is not a delivery */
+/** @throws Error if the file can't be read or is no kept delivery */
 export async function readDelivery(path: string): Promise<KeptDelivery> {
   const bytes = await readFile(path).catch((error: NodeJS.ErrnoException) => {
     throw new Error(`${path} cannot be read: ${error.code ?? error.message}`, { cause: error })
@@ -27,7 +26,7 @@ export async function readDelivery(path: string): Promise<KeptDelivery> {
   const [head, url, fields] = headPattern.exec(bytes.toString('latin1')) ?? []
   const body = bytes.subarray(head?.length)
   if (url === undefined || fields === undefined || !isUtf8(body)) {
-    throw new Error(`${path} is not a delivery that listen has kept`)
+    throw new Error(`${path} is not a delivery saved by listen or dev`)
   }
   return { url, fields: fields.split(/\r?\n/).slice(0, -1).map(fieldOf), body }
 }

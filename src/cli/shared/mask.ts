@@ -1,8 +1,7 @@
 /**
- * Masks the parts of a URL that may be secret: credentials, tokens in the path, the values of the query, and entries of
- * the query without a name.
- * @param url a whole URL, or only its path and query
- * @param tokenInPath `true` masks the last segment of the path in any case
+ * Masks what may be secret in a URL: credentials, token-like path segments, query values, query entries without a name.
+ * @param url absolute, or path and query
+ * @param tokenInPath masks the last path segment whatever it looks like
  */
 export function maskedUrl(url: string, tokenInPath = false): string {
   const { origin, segments, query } = partsOf(url)
@@ -17,7 +16,7 @@ export function maskedUrl(url: string, tokenInPath = false): string {
     .join('&')}`
 }
 
-/** Lists the parts of a URL that {@link maskedUrl} masks, as a receiver could repeat them. */
+/** The parts of a URL that {@link maskedUrl} masks, in each form that a receiver could echo. */
 export function secretsIn(url: string): string[] {
   const { origin, segments, query = '' } = partsOf(url)
   const [, credentials = ''] = /\/\/(.*)@/.exec(origin) ?? []
@@ -27,24 +26,23 @@ export function secretsIn(url: string): string[] {
     ...segments.filter(looksSecret).flatMap((segment) => [segment, decoded(segment)]),
     ...queryEntries(query).flatMap(({ value, raw }) => [value, raw]),
   ]
-  // A shorter text is not a secret, and masking it would garble the output.
+  // Shorter ones are no secrets, and masking them would garble the output.
   return secrets.filter((each) => each.length >= 4)
 }
 
-/** The part of a command's help that describes how URLs are printed. */
 export const maskingHelp =
   'Printed URLs leave out the user, the password, the values of the query, and long path segments that are not words.\n' +
   'A short secret in the path looks like a name and is printed.'
 
-/** An entry of a query. Without a name, the whole entry may be a secret. */
+/** A query entry. Without a name, all of it may be secret. */
 interface QueryEntry {
   readonly name?: string
   readonly value: string
-  /** The value as it is written in the URL. */
+  /** As written in the URL. */
   readonly raw: string
 }
 
-/** Reads the entries of a query. An equals sign at the end is not a separator: secrets in base64 end with it. */
+/** Parses a query. A trailing `=` is base64 padding, not a separator. */
 export const queryEntries = (query: string): QueryEntry[] =>
   query.split('&').flatMap((entry) => {
     const [, name = '', raw = ''] = /^([^=]+)=(.*[^=].*)$/s.exec(entry) ?? []
@@ -54,16 +52,16 @@ export const queryEntries = (query: string): QueryEntry[] =>
 
 const words = /^[a-z]{1,15}([-_][a-z]{1,15})*$/
 
-/** `true` if a segment of a path may be a secret: it is long, and not just words in lower case. */
+/** Long, and not just lower-case words. */
 export const looksSecret = (segment: string): boolean => segment.length >= 16 && !words.test(segment)
 
-/** The minimum length of a secret that is also masked inside words. A shorter one may be a part of a word by chance. */
+/** Secrets of this length are masked inside words too. A shorter one can be part of a word by chance. */
 const longSecret = 8
 
-/** Masks secrets in a text, plain or URL-encoded. */
+/** Masks secrets, plain or URL-encoded. */
 export function withoutSecret(text: string, ...secrets: readonly (string | undefined)[]): string {
   const forms = secrets.flatMap((secret) => (secret === undefined ? [] : [secret, encodeURIComponent(secret)]))
-  // The longest secret comes first, because one can contain another.
+  // Longest first: one secret can contain another.
   return forms
     .sort((a, b) => b.length - a.length)
     .reduce((rest, form) => rest.replaceAll(occurrencesOf(form), '…'), text)

@@ -8,7 +8,7 @@ import { align, plain } from './text.ts'
 
 type Secrets = readonly (string | undefined)[]
 
-/** Returns the body of a delivery's answer without the secrets of the delivery, which the receiver can repeat. */
+/** The response body, without secrets of the delivery that the receiver echoed. */
 export function maskedAnswer({ answer }: DeliveryRecord, { url, behaviour }: Sending, secrets: Secrets = []) {
   const { sign } = behaviour
   return answer && withoutSecret(answer.body, ...secrets, ...secretsIn(url), sign && secretOf(sign))
@@ -16,7 +16,7 @@ export function maskedAnswer({ answer }: DeliveryRecord, { url, behaviour }: Sen
 
 const widths = [12, 17, 9, 4, -8]
 
-/** Prints a delivery on a line. If it was not acknowledged, a second line says why, and when it is sent again. */
+/** Prints a delivery on one line. If it was not acknowledged, a second line says why and when the retry comes. */
 export function printDelivery(
   delivery: DeliveryRecord,
   sending: Sending,
@@ -27,7 +27,7 @@ export function printDelivery(
   const cells = align(
     [
       startedAt.toISOString().slice(11, 23),
-      // A body of another service may have no type.
+      // Other services' bodies may have no type.
       plain(sending.payload.type || '-'),
       copy ? 'copy' : `attempt ${attempt}`,
       `${answer?.status ?? '-'}`,
@@ -36,7 +36,7 @@ export function printDelivery(
     widths,
   )
   const status = paint(failure === undefined ? 'green' : 'red', cells[3] ?? '')
-  // The rest of the URL can contain a secret.
+  // Host only: the rest of the URL may contain a secret.
   const to = host ? [new URL(sending.url).host] : []
   const body = plain((maskedAnswer(delivery, sending, secrets) ?? '').slice(0, 200))
   print([...cells.with(3, status), ...to, body].join('  ').trimEnd())

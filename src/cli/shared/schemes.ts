@@ -3,10 +3,9 @@ import type { CommandInput } from './command.ts'
 import { choice, flagName, text, UsageError } from './flags.ts'
 import { plain } from './text.ts'
 
-/** The environment variable of the secret, for the flags and for the lines of code to paste. */
+/** Environment variable of the secret, for flags and for code to paste. */
 export const secretVariable = 'MEDIA_WEBHOOKS_SECRET'
 
-/** The flags that describe a verification scheme. */
 export const schemeFlags = {
   secret: text('<text>', 'the shared secret', secretVariable),
   header: text('<name>', 'the header of the token or signature'),
@@ -24,7 +23,6 @@ export const schemeFlags = {
 
 type SchemeFlag = keyof typeof schemeFlags
 
-/** Each scheme with its required and its optional flags. */
 const schemes = {
   'url-token': { needs: ['secret'], takes: ['parameter', 'in'] },
   'header-token': { needs: ['secret', 'header'], takes: ['prefix'] },
@@ -37,17 +35,15 @@ const schemes = {
 
 type SchemeName = keyof typeof schemes
 
-/** A flag that chooses a scheme. */
 export const schemeChoice = (help: string) => {
   const names = Object.keys(schemes) as SchemeName[]
   return { ...choice(names, `${help}: ${names.join(', ')}`), takes: '<scheme>' }
 }
 
 /**
- * Reads the scheme that `--sign` or `--verify` chooses.
  * @param free flags that the command also uses without a scheme
- * @returns `undefined` if no scheme is chosen, or `unverified`
- * @throws UsageError if a required flag is missing, or a flag does not belong to the scheme
+ * @returns `undefined` for no scheme or `unverified`
+ * @throws UsageError if a required flag is missing or a flag belongs to another scheme
  */
 export function readScheme(
   chooser: '--sign' | '--verify',
@@ -71,19 +67,18 @@ export function readScheme(
   if (name === undefined || name === 'unverified') return undefined
   const options = used.filter((flag) => values[flag] !== undefined).map((flag) => [flag, values[flag]])
   const scheme = { scheme: name, ...Object.fromEntries(options) } as SigningOptions
-  // The verifier checks its options, such as a secret with a newline at its end.
+  // Building the verifier validates its options, such as a secret with a trailing newline.
   verifierFor(scheme)
   return scheme
 }
 
-/** Returns the secret of a scheme, which must not be printed. */
+/** The scheme's secret. Must not be printed. */
 export const secretOf = (scheme: SigningOptions): string => ('password' in scheme ? scheme.password : scheme.secret)
 
-/** `true` if the scheme signs the body. */
 export const signsBody = ({ scheme }: SigningOptions): boolean =>
   scheme === 'hmac-signature' || scheme === 'standard-webhooks' || scheme === 'timestamped-signature'
 
-/** `true` if the last segment of the URL's path is the secret. */
+/** `true` if the last path segment is the secret. */
 export const hasTokenInPath = (scheme: SigningOptions | undefined): boolean =>
   scheme?.scheme === 'url-token' && scheme.in === 'path'
 
@@ -93,7 +88,7 @@ const schemesWith = (flag: SchemeFlag): string =>
     .map(([name]) => name)
     .join(', ')
 
-/** Writes the line of code that creates the verifier of a scheme. It reads the secret from the environment. */
+/** Code that creates the verifier, with the secret read from the environment. */
 export function lineFor({ scheme, ...options }: SigningOptions): string {
   const members = Object.entries(options).map(([name, value]) => {
     if (name === 'secret' || name === 'password') return `${name}: process.env.${secretVariable}!`
@@ -103,5 +98,4 @@ export function lineFor({ scheme, ...options }: SigningOptions): string {
   return `${verifier}({ ${members.join(', ')} })`
 }
 
-/** Writes a text as a string in code. */
 export const quote = (value: string): string => `'${plain(value.replace(/['\\]/g, '\\$&'))}'`

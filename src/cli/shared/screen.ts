@@ -2,29 +2,26 @@ import type { Readable } from 'node:stream'
 import { LiveLines, type Output } from './live-lines.ts'
 import { type Paint, paintIf, plainJson } from './text.ts'
 
-/** The streams, environment and signal that the program runs with. */
 export interface ProgramContext {
   readonly stdout: Output
   readonly stderr: Output
   readonly stdin: Readable & { readonly isTTY?: boolean }
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Aborted when the user interrupts the program. */
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal
-  /** Aborted when the reader of the output has closed it. It ends a command that serves. */
+  /** Aborted when the reader of the output is gone. Ends a command that serves. */
   readonly outputClosed?: AbortSignal
 }
 
-/** The output of a command, and the signal that ends it. */
 export interface Screen {
-  /** Prints a result. */
+  /** Prints a result on stdout. */
   print(line: string): void
-  /** Prints a result as JSON on one line. */
   json(value: unknown): void
-  /** Prints a message that is not a result, on standard error. */
+  /** Prints a message on stderr. */
   note(line: string): void
-  /** Shows how far a long command is, on standard error if that is a terminal. `undefined` clears it. */
+  /** Progress line on stderr, if that is a terminal. `undefined` clears it. */
   progress(line: string | undefined): void
-  /** Shows lines below all that was printed, in place of those before. Absent unless the output is a terminal. */
+  /** Redraws lines at the bottom. Absent unless stdout is a terminal. */
   readonly draw?: ((lines: readonly string[]) => void) | undefined
   readonly paint: Paint
   readonly signal: AbortSignal

@@ -5,10 +5,10 @@ import { buffer } from 'node:stream/consumers'
 import { UsageError } from './flags.ts'
 import type { ProgramContext } from './screen.ts'
 
-/** Maximum number of characters that are read. A longer line is not a URL. */
+/** Maximum line length. No URL is longer. */
 const maxLineLength = 65_536
 
-/** Reads the first line of standard input, without the white space around it. */
+/** Reads the first line of standard input, trimmed. */
 export async function readLine({ stdin, stderr, signal }: ProgramContext): Promise<string> {
   if (stdin.isTTY) stderr.write('Paste the value, and press Enter.\n')
   let text = ''
@@ -19,13 +19,10 @@ export async function readLine({ stdin, stderr, signal }: ProgramContext): Promi
   return text.split('\n', 1)[0]?.trim() ?? ''
 }
 
-/** Maximum size of a file (bytes). No service sends bodies of that size. */
+/** Maximum file size (bytes). No service sends bodies that large. */
 const maxFile = 2 ** 20
 
-/**
- * Reads a file, or the whole standard input in place of the file `-`.
- * @throws UsageError with a message that continues after the name of the flag
- */
+/** `-` reads all of standard input. @throws UsageError with a message that follows the flag's name */
 export async function readText(path: string, { stdin, stderr, signal }: ProgramContext): Promise<string> {
   if (path === '-' && stdin.isTTY) stderr.write('Paste the text, and press Ctrl-D.\n')
   const reading = path === '-' ? buffer(addAbortSignal(signal, stdin)) : readFile(path)

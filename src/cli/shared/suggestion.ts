@@ -1,4 +1,4 @@
-/** Returns `; did you mean '…'?` with the most similar name, or an empty text if none is similar. */
+/** Returns `; did you mean '…'?` with the closest name, or `''`. */
 export function suggestion(given: string, names: readonly string[]): string {
   const [nearest] = names
     .map((name) => ({ name, edits: editDistance(given, name) }))
@@ -7,7 +7,7 @@ export function suggestion(given: string, names: readonly string[]): string {
   return nearest === undefined ? '' : `; did you mean '${nearest.name}'?`
 }
 
-/** Counts the characters to insert, delete, replace or swap with their neighbour. */
+/** Damerau–Levenshtein distance. */
 function editDistance(a: string, b: string): number {
   const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)]
   const at = (i: number, j: number) => rows[i]?.[j] ?? Number.POSITIVE_INFINITY

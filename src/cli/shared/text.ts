@@ -2,16 +2,15 @@ import { styleText } from 'node:util'
 
 type Style = 'bold' | 'dim' | 'green' | 'yellow' | 'red'
 
-/** Styles a text, if the output shows colours. */
 export type Paint = (style: Style, text: string) => string
 
 export const paintIf =
   (colour: boolean): Paint =>
   (style, text) =>
-    // The validation would check the output of the process, which may not be this one.
+    // `validateStream` would check process.stdout, which may not be our output.
     colour ? styleText(style, text, { validateStream: false }) : text
 
-/** Pads each cell to the width of its column, in characters. A negative width aligns to the right. */
+/** Pads cells to column widths (characters). A negative width aligns right. */
 export function align(cells: readonly string[], widths: readonly number[]): string[] {
   return cells.map((cell, index) => {
     const width = widths[index] ?? 0
@@ -19,10 +18,10 @@ export function align(cells: readonly string[], widths: readonly number[]): stri
   })
 }
 
-/** Maximum width that cells are padded to, in characters. */
+/** Widest padded column (characters). */
 const maxCellWidth = 48
 
-/** Aligns the columns of rows. The last column is not padded, and a very long cell moves only the rest of its own row. */
+/** Aligns columns. A very long cell shifts only its own row. */
 export function table(rows: readonly (readonly string[])[], indent = ''): string {
   const widths =
     rows[0]?.map((_, column) =>
@@ -31,14 +30,14 @@ export function table(rows: readonly (readonly string[])[], indent = ''): string
   return rows.map((row) => `${indent}${align(row, widths).join('  ')}`.trimEnd()).join('\n')
 }
 
-/** Escapes the characters of an untrusted text that could control a terminal or break the line. */
+/** Escapes characters that could control a terminal or break the line. */
 export function plain(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Surrogate}]/gu, (character) => {
     return `\\u{${character.codePointAt(0)?.toString(16)}}`
   })
 }
 
-/** Quotes a text as an argument to paste: a shell passes it on unchanged, and it cannot control the terminal. */
+/** Quotes a shell argument to paste. The result can't control the terminal either. */
 export function shellQuoted(text: string): string {
   if (/^[\w.:@/+,-]+$/.test(text)) return text
   if (plain(text) === text) return `'${text.replaceAll("'", `'\\''`)}'`
@@ -48,16 +47,13 @@ export function shellQuoted(text: string): string {
 function escaped(character: string): string {
   if (character === "'" || character === '\\') return `\\${character}`
   if (plain(character) === character) return character
-  // In octal, because shells read exactly three digits of it.
+  // Octal: shells read exactly three digits.
   return Array.from(Buffer.from(character), (byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
 }
 
-/**
- * Writes JSON in which every character that could control a terminal is escaped. JSON.stringify escapes only some of them.
- * @param indent the number of spaces by which each level is indented, or nothing for one line
- */
+/** JSON safe for a terminal: JSON.stringify escapes only some control characters. */
 export const plainJson = (value: unknown, indent?: number): string =>
-  // A line feed is one of the indentation: JSON.stringify escapes those in texts.
+  // Unescaped line feeds come only from the indentation.
   JSON.stringify(value, undefined, indent).replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
     [...Array(character.length).keys()].map((at) => `\\u${hex(character.charCodeAt(at))}`).join(''),
   )
