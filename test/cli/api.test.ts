@@ -147,7 +147,7 @@ describe('The credentials', () => {
       ['webhooks', 'create', '--url', 'http://a/', '--events', 'encoding.done'],
       /--events takes one or more of all, file\.received, /,
     ],
-    [['webhooks', 'update', 'an-id'], /give what to change: --url, --events or --name/],
+    [['webhooks', 'update', 'an-id'], /nothing to change: pass --url, --events or --name/],
     [
       ['webhooks', 'create', '--url', 'http://a/', '--events', 'all', '--name', ' '],
       /: --name must be text that is not blank/,

@@ -140,7 +140,7 @@ describe('completion', () => {
     expect({ code, errors }).toEqual({
       code: 2,
       errors:
-        "media-webhooks: there is no script for 'bsh': give one of bash, zsh, fish; did you mean 'bash'? " +
+        "media-webhooks: there is no script for 'bsh': pass one of bash, zsh, fish; did you mean 'bash'? " +
         "(see 'media-webhooks completion --help')\n",
     })
   })

@@ -53,7 +53,7 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
     const { captured: id, output, stop } = await startProcess(['--port', '0', '--forward-to', to, '--save', save], env)
     expect(await idsOf(client)).toEqual([id])
     await client.webhook.check(id)
-    await expect.poll(output).toMatch(/\n {2}forwarded {2}200 .*\n {2}kept in {4}\S+-1\.http\n/)
+    await expect.poll(output).toMatch(/\n {2}forwarded {2}200 .*\n {2}saved in {3}\S+-1\.http\n/)
     expect(deliveries()).toBe(1)
 
     expect(await stop(signal)).toBe(0)
@@ -103,7 +103,7 @@ test('dev deletes the webhook of a killed run on its port, and no webhook that i
 
   const next = await startProcess(args, env)
   expect(next.captured).not.toBe(killed.captured)
-  const deleted = `Deleted the webhook ${killed.captured}, which an earlier run had left behind.\n`
+  const deleted = `Deleted the webhook ${killed.captured}, left behind by an earlier run.\n`
   await expect.poll(next.output).toContain(deleted)
   expect(await next.stop('SIGINT')).toBe(0)
   expect((await webhooksOf(client)).map(({ name }) => name)).toEqual(others.map(({ name }) => name))
@@ -116,8 +116,8 @@ test("dev deletes a killed run's webhook with the same URL, and reports one on a
   const left = { name: 'media-webhooks dev someone@else:1', url, fileReceived: true }
   const { id } = (await client.webhook.create(left)).data.webhook
   const { program } = await startDev(['--forward-to', to, '--url', url], env)
-  expect(program.errors()).toContain(`Deleted the webhook ${id}, which an earlier run had left behind.\n`)
-  const reported = `The webhook ${webhook.id} is that of a run on another port, or was left behind.`
+  expect(program.errors()).toContain(`Deleted the webhook ${id}, left behind by an earlier run.\n`)
+  const reported = `The webhook ${webhook.id} belongs to a run on another port, or was left behind.`
   expect(program.errors()).toContain(`${reported} To delete it: media-webhooks webhooks delete ${webhook.id}\n`)
   expect(await idsOf(client)).toHaveLength(2)
   for (const each of [first, program]) each.interrupt()
@@ -186,7 +186,7 @@ test('dev exits with 1 and names the webhook if it cannot be deleted', async () 
   program.interrupt()
   expect(await program.code).toBe(1)
   expect(program.errors()).toMatch(
-    new RegExp(`The webhook ${webhook.id} is left at the service: .* media-webhooks webhooks delete ${webhook.id}\n$`),
+    new RegExp(`The webhook ${webhook.id} could not be deleted: .* media-webhooks webhooks delete ${webhook.id}\n$`),
   )
 })
 

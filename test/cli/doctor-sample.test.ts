@@ -101,7 +101,7 @@ describe('doctor --body', () => {
       {
         check: 'handles an event once',
         verdict: 'warning',
-        reason: 'not known: the answers do not show it',
+        reason: 'unknown: the answers do not show it',
         fix: 'check that your handlers ran once for the sample',
       },
     ])
@@ -195,6 +195,6 @@ describe('doctor --body', () => {
 
   test('warns in the help that handlers run for real', async () => {
     const { output } = await finish(['doctor', '--help'])
-    expect(output.replace(/\s+/g, ' ')).toContain('That is no test delivery: your handlers run for real')
+    expect(output.replace(/\s+/g, ' ')).toContain('That is not a test delivery: your handlers run for real')
   })
 })

@@ -260,7 +260,7 @@ describe('doctor, given a hand-written receiver', () => {
       {
         check: 'handles an event once',
         verdict: 'warning',
-        reason: 'not known: the answers do not show it',
+        reason: 'unknown: the answers do not show it',
         fix: expect.stringContaining('that your handlers ran once'),
       },
     ])
@@ -375,7 +375,7 @@ describe('doctor, given a hand-written receiver', () => {
       return accepted(request, rejection)
     })
     expect(failed).toEqual([])
-    const slow = findings.filter(({ verdict, reason }) => verdict === 'warning' && !reason.startsWith('not known'))
+    const slow = findings.filter(({ verdict, reason }) => verdict === 'warning' && !reason.startsWith('unknown'))
     const checks = [/exactly 200/, /^acknowledges 20 concurrent events/, /^still acknowledges/]
     expect(slow.map(({ check }) => check)).toEqual(checks.map((check) => expect.stringMatching(check)))
     const burst = findings.find(({ check }) => check.startsWith('acknowledges 20 concurrent'))

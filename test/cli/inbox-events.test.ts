@@ -35,7 +35,7 @@ async function eventsOf(pages: readonly (readonly string[])[]) {
 test('continues the search while pages are empty', async () => {
   const { code, output, asked } = await eventsOf([[], [], ['one'], ['two']])
   expect(code).toBe(0)
-  expect(output).toMatch(/ one\n1 event\nThere can be more\. Repeat the command with --cursor=3\n$/)
+  expect(output).toMatch(/ one\n1 event\nThere may be more\. Repeat the command with --cursor=3\n$/)
   expect(asked).toEqual(
     [undefined, '1', '2'].map((cursor) => ({ type: 'encoding.finished', ...(cursor && { cursor }) })),
   )

@@ -146,7 +146,7 @@ export function checkInboxCommand(makePlace: () => Promise<InboxPlace>): void {
     fix()
     const { code, output, errors } = await inbox('replay', 'm1', 'no such', 'm3', 'm1')
     expect({ code, errors }).toEqual({ code: 1, errors: "no dead letter has the key 'no such'\n" })
-    expect(output).toMatch(/^2 dead letters replayed: handled within a second by the server/)
+    expect(output).toMatch(/^2 dead letters replayed: handled within a second if a server/)
     await withinASecond(() => handled.length === 2)
     expect(handled.toSorted()).toEqual(['m1', 'm3'])
     expect((await inbox('stats')).output).toMatch(/^dead letters {2}1$/m)

@@ -43,7 +43,7 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
     test('makes the tables once', async () => {
       const { schema, flags } = await freshPlace()
       const run = (...args: string[]) => finish(['inbox', server.url, 'migrate', ...args, ...flags])
-      expect(await run()).toEqual({ code: 0, output: `made the tables in the schema ${schema}\n`, errors: '' })
+      expect(await run()).toEqual({ code: 0, output: `created the tables in the schema ${schema}\n`, errors: '' })
       expect(await run()).toEqual({ code: 0, output: `the schema ${schema} is up to date\n`, errors: '' })
       expect((await run('--json')).output).toBe(`${JSON.stringify({ schema, changed: false })}\n`)
       expect((await finish(['inbox', server.url, 'stats', ...flags])).code).toBe(0)
@@ -128,7 +128,7 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
     await server.query('ALTER ROLE reader RESET default_transaction_read_only')
     const { code, errors } = await finish(['inbox', url, 'replay', 'm1', ...place.flags])
     expect(code).toBe(1)
-    expect(errors).toMatch(/permission denied for .* \(grant the user the right to it\)\n$/)
+    expect(errors).toMatch(/permission denied for .* \(grant the user that right\)\n$/)
     expect(await deadLetters()).toBe(2)
   })
 
@@ -188,7 +188,7 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
       await vi.waitFor(() => expectFailure([wrong, 'stats', ...flags], why, 'wrong-pa-ss'))
       await expectFailure([url, 'stats', ...flags], /no tables of an inbox/, password)
       const none = url.replace(/:[^:@]*@/, '@')
-      await expectFailure([none, 'stats', ...flags], /\(the server wants a password: write it into the URL\)/)
+      await expectFailure([none, 'stats', ...flags], /\(the server requires a password: put it into the URL\)/)
       vi.stubEnv('PGPASSWORD', password)
       onTestFinished(() => void vi.unstubAllEnvs())
       await expectFailure([none, 'stats', ...flags], /no tables of an inbox/, password)

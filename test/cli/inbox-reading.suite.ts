@@ -139,7 +139,7 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
         const { code, errors } = await inbox('events', '--state', state)
         expect(code).toBe(knows[state] ? 0 : 1)
         if (!knows[state])
-          expect(errors).toMatch(/^media-webhooks: (only the process that has the file open|an inbox in Redis)/)
+          expect(errors).toMatch(/^media-webhooks: (only the process that handles the events of a file|an inbox in Redis)/)
       }
       expect(await inbox('events', '--cursor', 'x')).toMatchObject({ code: 2, errors: expect.stringMatching(/cursor/) })
     })
@@ -271,7 +271,7 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
       // `running since` follows within 20 s.
       expect((await inbox('show', 'm1')).output).toMatch(/^process +\S+:\d+$/m)
       const { code, output } = await inbox('stop', 'm1')
-      expect([code, output]).toEqual([0, expect.stringMatching(/^its process was asked to stop .*\n.* show .*m1\n$/)])
+      expect([code, output]).toEqual([0, expect.stringMatching(/^asked its process to stop .*\n.* show .*m1\n$/)])
       await seenRetrying('m1')
       expect((await inbox('show', 'm1')).output).toMatch(/hold: .*stopped/)
       const again = await inbox('stop', 'm1', '--json')
@@ -285,7 +285,7 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
         const { inbox } = await servedWithHeld()
         const { code, output, errors } = await inbox('stop', 'm1')
         expect([code, output]).toEqual([1, ''])
-        expect(errors).toMatch(/^only the process that handles an event in SQLite or Redis can stop its handler: /)
+        expect(errors).toMatch(/^with SQLite or Redis, only the process that runs a handler can stop it: /)
       },
     )
 
@@ -377,9 +377,9 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
       interrupt()
       expect(await code).toBe(0)
       const erased = '\u001b[2F\u001b[J'
-      expect(written.stdout).toMatch(/^waiting 0, .*dead letters 0\nCtrl-C ends this\.\n/)
+      expect(written.stdout).toMatch(/^waiting 0, .*dead letters 0\nPress Ctrl-C to stop\.\n/)
       // A line that stays takes the place of the counts, which move below it.
-      const stays = /^\d{4}-.* dead letter: .*\n {2}publish: .*\nwaiting 0, .*\nCtrl-C ends this\.\n$/
+      const stays = /^\d{4}-.* dead letter: .*\n {2}publish: .*\nwaiting 0, .*\nPress Ctrl-C to stop\.\n$/
       const frames = written.stdout.split(erased)
       expect(frames.filter((frame) => stays.test(frame))).toHaveLength(1)
       expect(frames.at(-1)).toBe('')

@@ -69,7 +69,7 @@ describe.skipIf(!findRedis())('inbox of Redis', () => {
     onTestFinished(() => guarded.remove())
     const at = (credentials: string) => `redis://${credentials}127.0.0.1:${guarded.port}`
     await expectFailure([at(':wrong-pa-ss@'), 'stats'], /\(are the user and the password right\?\)/, 'wrong-pa-ss')
-    await expectFailure([at(''), 'stats'], /\(the server wants a password: write it into the URL\)/)
+    await expectFailure([at(''), 'stats'], /\(the server requires a password: put it into the URL\)/)
     await expectFailure([at(`:${encodeURIComponent(password)}@`), 'stats'], /Redis has no queue/, password)
   })
 

@@ -39,7 +39,7 @@ async function signIn(printed: string) {
 test('inbox serve shows the inbox of a running server, and replays its dead letters', async () => {
   const { path, receiver, state } = await openShop()
   const program = start(['inbox', path, 'serve', '--port', '0'])
-  const [, printed = ''] = /: (http:\S+)$/.exec(await program.line(/^The page of /)) ?? []
+  const [, printed = ''] = /: (http:\S+)$/.exec(await program.line(/^Dashboard of /)) ?? []
   const { url, cookie } = await signIn(printed)
   const html = await (await fetch(url, { headers: { cookie } })).text()
   expect(html).toContain('the catalogue is down')

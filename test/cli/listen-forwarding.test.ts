@@ -189,7 +189,7 @@ describe('listen --forward-to', () => {
     await postJson(url, body)
     const [{ file, forwarded }] = await printed(1)
     expect({ file, status: forwarded.status, arrived: arrived.length }).toEqual({ status: 200, arrived: 1 })
-    expect(program.errors()).toMatch(/^a delivery could not be kept: ENOENT/)
+    expect(program.errors()).toMatch(/^could not save a delivery: ENOENT/)
   })
 
   test('makes a temporary folder that only its user can read', async () => {
@@ -204,8 +204,8 @@ describe('listen --forward-to', () => {
 
   test.each([
     ['localhost:3000', '--forward-to takes an http or https URL, such as http://127.0.0.1:3000/webhooks/media'],
-    ['http://localhost:4020/hook', '--forward-to is where this command itself listens'],
-    ['http://127.1:4020', '--forward-to is where this command itself listens'],
+    ['http://localhost:4020/hook', '--forward-to points at this command itself'],
+    ['http://127.1:4020', '--forward-to points at this command itself'],
   ])('rejects %s, and says why', async (to, message) => {
     const { code, errors } = await finish(['listen', '--forward-to', to])
     expect({ code, errors }).toEqual({ code: 2, errors: expect.stringContaining(message) })
@@ -231,7 +231,7 @@ describe('listen --save', () => {
     const { code, errors } = await finish(['listen', '--port', '0', '--save', file])
     expect({ code, errors }).toEqual({
       code: 1,
-      errors: `media-webhooks: --save ${file} is not a folder that can be made: EEXIST\n`,
+      errors: `media-webhooks: cannot create the folder --save ${file}: EEXIST\n`,
     })
   })
 })
@@ -284,8 +284,8 @@ describe('resend', () => {
   })
 
   test.each([
-    ['text', 'is not a delivery that listen has kept'],
-    ['POST /hook HTTP/1.1\r\n\r\n\xff', 'is not a delivery that listen has kept'],
+    ['text', 'is not a delivery saved by listen or dev'],
+    ['POST /hook HTTP/1.1\r\n\r\n\xff', 'is not a delivery saved by listen or dev'],
     [undefined, 'cannot be read: ENOENT'],
   ])('says what is wrong with a file with %j, and sends nothing', async (content, message) => {
     const { url: to, arrived } = await server()

@@ -83,7 +83,7 @@ describe('listen with a secret', () => {
         await post(url, Object.fromEntries(headers as Headers))
         const [{ advice, lines }] = await deliveries(1)
         expect(advice).toMatch(
-          /^It is signed with this secret, but its time differs from this machine's by 36\d\d s\. /,
+          /^It is signed with this secret, but its time is 36\d\d s off this machine's clock\. /,
         )
         expect(await isVerified(paste(lines[0], env), options)).toBe(true)
       }
@@ -149,7 +149,7 @@ describe('listen with a secret', () => {
     expect(lines).toEqual([])
     expect(advice).toBe(
       'The delivery proves its sender. The hex text (after v1= in the header x-sig) is the HMAC-SHA256 of the time ' +
-        "(after t= in the header x-sig), ':' and the body. No verifier of this package computes that: write your own.",
+        "(after t= in the header x-sig), ':' and the body. No verifier of this package does that: write your own.",
     )
   })
 
@@ -313,6 +313,8 @@ describe('listen', () => {
     const { port } = new URL(url)
     const second = await finish(['listen', '--port', port])
     expect(second.code).toBe(1)
-    expect(second.errors).toBe(`media-webhooks: port ${port} is taken: give another one, or --port 0 for a free one\n`)
+    expect(second.errors).toBe(
+      `media-webhooks: port ${port} is taken: pass another --port, or --port 0 for a free one\n`,
+    )
   })
 })

@@ -64,7 +64,7 @@ describe('the program', () => {
   test('says that the port of emulate is taken, and how to choose another', async () => {
     const { port } = new URL(await serve(() => {}))
     const { ended } = start(['emulate', '--port', port])
-    const errors = `media-webhooks: port ${port} is taken: give another one, or --port 0 for a free one\n`
+    const errors = `media-webhooks: port ${port} is taken: pass another --port, or --port 0 for a free one\n`
     expect(await ended).toEqual({ code: 1, signal: null, errors })
   })
 

@@ -138,7 +138,7 @@ describe('The program', () => {
     ],
     [['emulate', '--profile', 'seen'], /--profile takes one of documented, observed/],
     [['emulate', '--port', '0', '--time-scale', '1001'], /: --time-scale takes a number from 0 to 1000/],
-    [['emulate', '--port', '0', '--secret-key', 's3 cret'], /: --secret-key has to be printable ASCII/],
+    [['emulate', '--port', '0', '--secret-key', 's3 cret'], /: --secret-key must be printable ASCII/],
   ])('exits with 2 for %j, and says why in one line', async (args, message) => {
     const { code, output, errors } = await finish(args)
     expect({ code, output }).toEqual({ code: 2, output: '' })
@@ -177,7 +177,7 @@ test('the help of an action has only its flags, and a wrong flag leads to it', a
   ]) {
     const { code, output } = await finish(line)
     expect(code).toBe(0)
-    expect(output).toMatch(/^Usage: media-webhooks inbox <target> stop <key> \[options\]\n\nAsks the process /)
+    expect(output).toMatch(/^Usage: media-webhooks inbox <target> stop <key> \[options\]\n\nStops the running handler /)
     expect(output.match(/^ {2}--[a-z-]+/gm)?.map((flag) => flag.trim())).toEqual(
       ['target', 'schema', 'queue', 'reason', 'json', 'help'].map((name) => `--${name}`),
     )

@@ -271,7 +271,7 @@ describe('trigger --body', () => {
   ])('does not go with %j', async (args, name) => {
     const { code, errors } = await finish(['trigger', ...args, '--body', await fileWith(other), '--to', 'http://a/'])
     expect(code).toBe(2)
-    expect(errors).toContain(`--body sends a file as it is: leave out ${name} (`)
+    expect(errors).toContain(`--body sends the file as it is: leave out ${name} (`)
   })
 
   test('is missing without a type', async () => {

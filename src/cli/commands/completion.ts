@@ -9,7 +9,6 @@ import { bashScript, zshScript } from './completion/posix.ts'
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
 const shells = Object.keys(scripts) as (keyof typeof scripts)[]
 
-/** Makes the command that completes the others and itself. */
 export function completionOf(others: readonly (Command | CommandGroup)[]): Command {
   const completion = defineCommand({
     name: 'completion',
@@ -26,7 +25,7 @@ export function completionOf(others: readonly (Command | CommandGroup)[]): Comma
       const shell = shells.find((each) => each === given)
       if (shell === undefined) {
         throw new UsageError(
-          `there is no script for '${given}': give one of ${shells.join(', ')}${suggestion(given, shells)}`,
+          `there is no script for '${given}': pass one of ${shells.join(', ')}${suggestion(given, shells)}`,
         )
       }
       const script = scripts[shell](program, levelsOf([...others, completion]))

@@ -12,26 +12,26 @@ import { createTemporary, deleteLeftovers, deleteTemporary, nameFor } from './de
 import { emulatorPort } from './emulate/start-emulator.ts'
 import { standardPort, startListening } from './listen/start-listening.ts'
 
-/** Flags for the emulator, and for a service that runs already. */
+/** Flags of one mode only: the emulator, or a running service. */
 const emulatorFlags = ['headers', 'timeScale']
 const serviceFlags = ['url', 'save']
 
 export const dev = defineCommand({
   name: 'dev',
-  summary: 'sends your server the events of an emulator that it starts, or those of the service with --base-url',
+  summary: 'starts an emulator that sends events to your server, or forwards those of the service with --base-url',
   details:
     'Without --base-url it starts an emulator with a webhook for your server, and prints a line for each delivery.\n\n' +
-    'With --base-url it creates a temporary webhook at the service, and listens as listen does: it keeps each delivery that\n' +
-    'it answers 200, and forwards it. The service must reach it: give the URL of your tunnel to its port with --url. A\n' +
-    'service on this machine needs none. Ctrl-C deletes the webhook. The next run with the same port or --url deletes one\n' +
-    'that a killed run has left behind. The files that it keeps are for resend. They contain credentials.',
+    'With --base-url it creates a temporary webhook at the service, then saves and forwards each delivery that it answers\n' +
+    '200, as listen does. The service must be able to reach it: tunnel to its port and pass the public URL with --url. A\n' +
+    'service on this machine needs no tunnel. Ctrl-C deletes the webhook. If a run is killed, the next one with the same\n' +
+    'port or --url deletes its webhook. The saved files are for resend. They contain credentials.',
   flags: {
     forwardTo: required(secretUrl('the URL of your server')),
     events: events('the event types to receive (default: all)'),
     headers: toggle('emulator: also print the headers of each delivery'),
     timeScale: { ...timeScale, help: `emulator: ${timeScale.help}` },
     url: secretUrl('the public URL of your tunnel to --port (default: the port itself, if the service is local)'),
-    save: text('<folder>', 'keep the deliveries of --base-url there (default: a new temporary folder)'),
+    save: text('<folder>', 'with --base-url: save deliveries there (default: a new temporary folder)'),
     port: {
       ...port(standardPort),
       help: `the port on 127.0.0.1 (default: ${emulatorPort}, with --base-url ${standardPort})`,
@@ -66,7 +66,9 @@ export const dev = defineCommand({
     const { port = standardPort } = values
     const client = clientFrom({ ...input, values: { ...values, baseUrl } }, screen)
     if (url === undefined && !isLocal(baseUrl)) {
-      throw new UsageError('--url is missing: the service needs the public URL of a tunnel to --port of this machine')
+      throw new UsageError(
+        '--url is missing: pass the public URL of a tunnel to --port, or the service cannot reach this machine',
+      )
     }
     const listening = await startListening({ port, to, save, json, advises: false }, screen)
     try {
@@ -77,7 +79,7 @@ export const dev = defineCommand({
       if (json) screen.json({ url: listening.url, folder: listening.folder, webhook: shown })
       else {
         screen.print(`Listening on ${listening.url}, forwarding to ${maskedUrl(to)}. Press Ctrl-C to stop.`)
-        screen.print(`Deliveries that are answered 200 are kept in ${shellQuoted(listening.folder ?? '')}`)
+        screen.print(`Deliveries answered 200 are saved in ${shellQuoted(listening.folder ?? '')}`)
         screen.print(plain(`Created the webhook ${shown.id} at the service: ${eventsText(events)} to ${shown.url}`))
       }
       await interrupted(screen.signal)

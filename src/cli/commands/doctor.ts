@@ -14,12 +14,12 @@ const styles = { ok: 'green', warning: 'yellow', failed: 'red', skipped: 'dim' }
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'tests a running endpoint as the service would use it, and says what to fix',
+  summary: 'tests a running endpoint with good and bad deliveries, and says what to fix',
   details:
     `It sends test deliveries (media id 00000000-0000-0000-0000-000000000000) and bad ones: ` +
     `at most ${maxRequests} requests, to this URL only. It does not follow redirects. If the endpoint ignores encoding.started, ` +
-    'it tests duplicates with another type. The test deliveries run only handlers with { tests: true }, and duplicates are ' +
-    'tested only if there is one.\nWith --body it sends that sample of another sender instead, again and again. That is no test ' +
+    'it tests duplicates with another type. Test deliveries run only handlers with { tests: true }; without one, duplicates ' +
+    'are not tested.\nWith --body it sends that sample of another sender instead, again and again. That is not a test ' +
     `delivery: your handlers run for real, once if the endpoint is right.\n${maskingHelp.replace(/\.$/, ', unless --in path is given.')}\n${secretUrlHelp}`,
   positionalFlag: 'url',
   flags: {
@@ -71,7 +71,7 @@ function printSummary(findings: readonly Finding[], requests: number, { print, p
 }
 
 function printFinding({ check, verdict, reason, fix }: Finding, { print, paint }: Screen): void {
-  // A reason or a fix can quote what the endpoint sent.
+  // Reasons and fixes can quote the endpoint.
   print(`${paint(styles[verdict], verdict.padEnd(8))}${plain(`${check}: ${reason}`)}`)
   if (fix !== undefined) print(`${' '.repeat(8)}${paint('dim', 'fix:')} ${plain(fix)}`)
 }

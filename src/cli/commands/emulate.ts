@@ -10,11 +10,11 @@ export const emulate = defineCommand({
   name: 'emulate',
   summary: 'runs an emulator of the service: its API, its sender, and a page to watch them',
   details:
-    'It generates and prints the credentials that you do not give, and then each delivery that it makes, unless --json is\n' +
-    'given. Neither the output nor the page shows a secret that you give. The documentation explains the two profiles.',
+    'It generates and prints the credentials that you do not pass, then prints each delivery (not with --json). Secrets\n' +
+    'that you pass appear neither in the output nor on the page. The documentation explains the two profiles.',
   flags: {
     port: port(emulatorPort),
-    profile: choice(profiles, 'how it behaves: as the service documents it (default), or as the service was observed'),
+    profile: choice(profiles, 'behave as documented (default), or as observed at the real service'),
     timeScale,
     publicKey: text('<key>', 'the public part of the API key', 'MEDIA_WEBHOOKS_PUBLIC_KEY'),
     secretKey: text('<key>', 'the secret part of the API key', 'MEDIA_WEBHOOKS_SECRET_KEY'),

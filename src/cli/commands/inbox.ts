@@ -13,11 +13,11 @@ const command = defineCommand({
   details:
     `\nActions:\n${actionsHelp}\n\n` +
     'With an action, --help prints what it takes.\n' +
-    'It also works while servers handle the events. Unreadable deliveries are also dead letters: they passed\n' +
-    'verification and could not be parsed. If one still cannot be parsed, a replay keeps it. Put a key that begins with\n' +
-    'a dash after --. For a key of the newest events you can also give its short id, which the lists and the page print.\n' +
-    'Other users of this machine can see the command line. If the URL contains a password, give a dash (-) in its place\n' +
-    'and write the URL to standard input. For Postgres you can also leave the password out, and set PGPASSWORD.',
+    'It is safe to run while servers handle events. Dead letters include unreadable deliveries: verified, but not\n' +
+    'parsable. A replay keeps one that still cannot be parsed. For recent events, the short id from the lists and the\n' +
+    'page works in place of the key. Put a key that begins with a dash after --.\n' +
+    'Other users of this machine can see the command line. If the URL contains a password, pass a dash (-) and write the\n' +
+    'URL to standard input. For Postgres you can also leave the password out and set PGPASSWORD.',
   positionalFlag: 'target',
   morePositionals: '<action> [key…]',
   argumentWords: [[], actionNames],
@@ -25,7 +25,7 @@ const command = defineCommand({
   json:
     'print one JSON object: the counts, complete events or dead letters, the keys done and missing, or what was ' +
     'migrated; watch prints one for each change',
-  exitCodes: { 1: 'no event or dead letter has the key, or is of the media item, or the inbox cannot be used' },
+  exitCodes: { 1: 'nothing has that key or media id, or the inbox cannot be reached' },
   serves: (input) => findAction(input)?.serves === true,
   examples: [
     'inbox ./inbox.db media 7c9e6679-7425-40de-944b-e07fc1f90ae7',

@@ -22,5 +22,5 @@ const others: readonly (Command | CommandGroup)[] = [
   webhooks,
 ]
 
-/** Every command, in the order of the help. */
+/** In the order of the help. */
 export const commands: readonly (Command | CommandGroup)[] = [...others, completionOf(others)]

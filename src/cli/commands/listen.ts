@@ -8,16 +8,16 @@ import { standardPort, startListening } from './listen/start-listening.ts'
 
 export const listen = defineCommand({
   name: 'listen',
-  summary: 'receives deliveries, prints their events, finds the verifier for their sender, and forwards them',
+  summary: 'receives, prints and forwards deliveries, and finds the verifier for their sender',
   details:
-    'It accepts deliveries at any path, and from anyone unless --verify is given. With --secret it finds the verifier\n' +
-    'that accepts them, and prints the line of code to paste. Credentials are masked. The sender gets the answer of this\n' +
-    'command, whatever --forward-to leads to. The files that it keeps contain credentials, and only you can read them.',
+    'It accepts deliveries at any path, and from anyone unless you pass --verify. With --secret it finds the verifier\n' +
+    'that accepts them and prints the code to paste. Credentials are masked. The sender gets the answer of this command,\n' +
+    'not of --forward-to. Saved files contain credentials, and only you can read them.',
   flags: {
     port: port(standardPort),
     verify: schemeChoice('reject deliveries that this scheme does not verify'),
-    forwardTo: secretUrl('forward each delivery that is answered 200 to this URL, and keep it'),
-    save: text('<folder>', 'keep each delivery that is answered 200 there (--forward-to: in a new temporary folder)'),
+    forwardTo: secretUrl('save each delivery answered 200 and forward it to this URL'),
+    save: text('<folder>', 'save deliveries there (with --forward-to, default: a new temporary folder)'),
     ...schemeFlags,
   },
   json: 'print a line with the URL, then one JSON object per delivery: outcome, status, headers, event, advice, lines, file, forwarded',
@@ -37,7 +37,7 @@ export const listen = defineCommand({
     if (json) screen.json({ url, ...(folder !== undefined && { folder }) })
     else {
       screen.print(`Listening on ${url}, at any path. Press Ctrl-C to stop.`)
-      if (folder !== undefined) screen.print(`Deliveries that are answered 200 are kept in ${shellQuoted(folder)}`)
+      if (folder !== undefined) screen.print(`Deliveries answered 200 are saved in ${shellQuoted(folder)}`)
     }
     await interrupted(screen.signal)
     await listening.close()

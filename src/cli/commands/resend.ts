@@ -7,16 +7,16 @@ import { plain } from '../shared/text.ts'
 
 export const resend = defineCommand({
   name: 'resend',
-  summary: 'resends the deliveries that listen or dev has kept, with the same bytes and headers',
+  summary: 'resends deliveries saved by listen or dev, with the same bytes and headers',
   details: secretUrlHelp,
   positionals: ['<file>'],
   morePositionals: '[file…]',
-  flags: { to: required(receiverUrl('the receiver. If it has no query, the query of each delivery is added')) },
+  flags: { to: required(receiverUrl('the receiver; without a query, it gets the query of each delivery')) },
   json: 'print one JSON object per delivery: file, status, durationMs, answer, failure',
   exitCodes: { 0: 'every delivery was acknowledged', 1: 'at least one delivery was not acknowledged' },
   examples: ['resend deliveries/*.http --to http://127.0.0.1:3000/webhooks/media'],
   async run({ positionals: files, values: { to, json } }, { print, json: printJson, paint, signal }) {
-    // No delivery is sent if one of the files is wrong.
+    // Read all files first: a bad one must stop the command before anything is sent.
     const deliveries = await Promise.all(files.map(readDelivery))
     let failures = 0
     for (const [index, delivery] of deliveries.entries()) {

@@ -33,17 +33,17 @@ const flags = {
   ...schemeFlags,
 }
 
-/** The flags for events of a media item. A body from a file has no use for them. */
+/** Flags of media events, useless with a body from a file. */
 const mediaFlags = ['type', 'format', 'title', 'qualities', 'fails'] as const
 
-/** A limit for the outbox that one command never reaches. */
+/** More than one command ever sends. */
 const outboxLimit = 1_000
 
 const stepMs = Number(eventIntervalNs) / 1e6
 
 export const trigger = defineCommand({
   name: 'trigger',
-  summary: 'sends an event, all events in the life of a media item, or the body in a file to a receiver',
+  summary: "sends a receiver an event, all events of a media item's life, or the body in a file",
   details: `The types are ${eventTypes.join(', ')}.\n${secretUrlHelp}`,
   positionalFlag: 'type',
   argumentWords: [types],
@@ -85,7 +85,7 @@ export const trigger = defineCommand({
   },
 })
 
-/** Returns a function for each event, which creates it when it is sent. */
+/** Factories: each event is created when it is sent. */
 function eventsFrom({
   values,
   given,
@@ -95,7 +95,7 @@ function eventsFrom({
     const unused = mediaFlags.find((name) => given.has(name))
     if (unused === undefined) return [() => [body.payload, body.text]]
     const name = unused === 'type' ? flags.type.takes : flagName(unused)
-    throw new UsageError(`--body sends a file as it is: leave out ${name}`)
+    throw new UsageError(`--body sends the file as it is: leave out ${name}`)
   }
   if (type === undefined) throw new UsageError(`${flags.type.takes} is missing (or --body <file>)`)
   const { title = 'Untitled.mp4', qualities = ['360p', '720p'], fails = type === 'encoding.failed' } = values
@@ -106,12 +106,12 @@ function eventsFrom({
   if (type === 'lifecycle') return life.map(create)
   const known = eventTypes.find((each) => each === type)
   if (known === undefined) {
-    throw new UsageError(`there is no type '${type}': give one of ${types.join(', ')}${suggestion(type, types)}`)
+    throw new UsageError(`there is no type '${type}': pass one of ${types.join(', ')}${suggestion(type, types)}`)
   }
   return [create(life.find((event) => event.type === known) ?? { type: known })]
 }
 
-/** Waits until every event is acknowledged or given up. An abort closes the outbox. */
+/** Waits until every event is acknowledged or given up. Aborting closes the outbox. */
 async function untilIdle(outbox: Outbox, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted()
   const stop = () => void outbox.close()

@@ -13,7 +13,7 @@ const name = text('<text>', 'the name of the webhook')
 const targetHelp = 'the URL that receives the deliveries'
 const reveal = toggle('print URLs in full, with the secrets in them')
 
-/** Filters by the chosen event types. The others are left out, so they may be set or not. */
+/** Only the chosen types are in the filter, so other subscriptions don't matter. */
 const filter = (chosen: readonly EventType[] = []) =>
   Object.fromEntries(chosen.map((type) => [subscription(type), true]))
 
@@ -77,11 +77,11 @@ const update = apiCommand({
   name: 'update',
   summary: 'changes the URL, the name or the event types of a webhook',
   positionals: ['<id>'],
-  // The environment is not read here: a URL in it would change the webhook's URL when only the name should change.
+  // Not from the environment: a URL there must not overwrite the webhook's when you only rename it.
   flags: { url: secretUrl(targetHelp), events: events('the event types to send from now on'), name },
   examples: ['webhooks update 0f8fad5b-d9cb-469f-a165-70867728950e --events encoding.finished,encoding.failed'],
   async ask(client, { positionals: [id = ''], values: { url, name, events } }, options) {
-    if ((url ?? name ?? events) === undefined) throw new UsageError('give what to change: --url, --events or --name')
+    if ((url ?? name ?? events) === undefined) throw new UsageError('nothing to change: pass --url, --events or --name')
     return client.webhook.update(id, { url, name, ...(events && subscribing(events)) }, options)
   },
   show: ({ message }) => plain(message ?? 'Updated.'),

@@ -1,6 +1,5 @@
 import { type Level, parentsOf } from './levels.ts'
 
-/** Writes the script for fish. */
 export const fishScript = (program: string, levels: readonly Level[]): string => `\
 # Completes ${program} in fish. Load it with: ${program} completion fish | source
 function ${predicate(program)} --description 'true if these words are the command of the line'
@@ -44,7 +43,7 @@ function linesOf(program: string, { path, arguments: each = [], flags }: Level):
   ].map((each) => each.replace(/ {2,}(?=-)/g, ' ').trimEnd())
 }
 
-/** The condition that this many words follow the program, before the one that is being typed. */
+/** True after this many words, before the one being typed. */
 const typed = (words: number): string => `test (count (commandline -opc)) -eq ${1 + words}`
 
 const described = (help: string | undefined): string => (help === undefined ? '' : `-d ${quoted(help)}`)

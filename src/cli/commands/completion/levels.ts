@@ -2,18 +2,17 @@ import { commonFlags } from '../../shared/arguments.ts'
 import type { Command, CommandGroup } from '../../shared/command.ts'
 import { type Flag, flagName } from '../../shared/flags.ts'
 
-/** The words that can follow a command, a group of commands or the program. */
+/** What can follow the program, a group or a command. */
 export interface Level {
-  /** The words after the name of the program, such as `keys create`. */
+  /** The words so far, such as `keys create`. */
   readonly path: string
-  /** `true` if an argument comes before the last word: `inbox <target> replay`. */
+  /** An argument stands before the last word: `inbox <target> replay`. */
   readonly isAction?: true
-  /** The words of each argument. An argument without words can be a file. `undefined` if there are no arguments. */
+  /** Words per argument; without words, files. `undefined` if it takes no arguments. */
   readonly arguments: readonly (readonly Word[])[] | undefined
   readonly flags: readonly CompletedFlag[]
 }
 
-/** A word to complete, with its description. */
 interface Word {
   readonly word: string
   readonly help?: string
@@ -21,14 +20,12 @@ interface Word {
 
 interface CompletedFlag extends Word {
   readonly takesValue: boolean
-  /** The words that its value is one of. */
   readonly values: readonly string[]
 }
 
 const helpFlag: CompletedFlag = { word: '--help', help: 'print the help', takesValue: false, values: [] }
 const versionFlag: CompletedFlag = { word: '--version', help: 'print the version', takesValue: false, values: [] }
 
-/** Lists every level of the command line. */
 export function levelsOf(commands: readonly (Command | CommandGroup)[]): Level[] {
   const names = commands.map(wordOf)
   return [
@@ -64,10 +61,9 @@ function levelOf(path: string, command: Command): Level {
   }
 }
 
-/** A word that others follow, and those. */
 type Parent = readonly [word: string, children: readonly string[]]
 
-/** Finds the commands that have others behind them, directly or as actions. */
+/** Groups and their commands, or commands and their actions. */
 export function parentsOf(levels: readonly Level[], ofActions: boolean): Parent[] {
   const pairs = levels.flatMap(({ path, isAction = false }) => {
     const [parent = '', child] = path.split(' ')

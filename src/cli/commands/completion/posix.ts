@@ -1,6 +1,5 @@
 import { type Level, parentsOf } from './levels.ts'
 
-/** Writes the script for bash. */
 export const bashScript = (program: string, levels: readonly Level[]): string => `\
 # Completes ${program} in bash. Load it with: eval "$(${program} completion bash)"
 _${identifier(program)}() {
@@ -21,7 +20,6 @@ ${lookup(levels)}
 }
 complete -o default -F _${identifier(program)} ${program}`
 
-/** Writes the script for zsh. */
 export const zshScript = (program: string, levels: readonly Level[]): string => `\
 # Completes ${program} in zsh. Load it after compinit, with: eval "$(${program} completion zsh)"
 _${identifier(program)}() {
@@ -42,13 +40,13 @@ compdef _${identifier(program)} ${program}`
 
 const identifier = (program: string): string => program.replaceAll('-', '_')
 
-/** The groups of commands: the second word after the program belongs to the command. */
+/** Groups: their second word is part of the command. */
 const groupsOf = (levels: readonly Level[]): string =>
   parentsOf(levels, false)
     .map(([group]) => group)
     .join(' | ')
 
-/** Takes the first word that is an action into the command. */
+/** Appends the first action among the words to the command. */
 const actionCases = (levels: readonly Level[]): string =>
   parentsOf(levels, true)
     .map(([command, actions]) => {
@@ -57,7 +55,7 @@ const actionCases = (levels: readonly Level[]): string =>
     })
     .join('\n')
 
-/** Sets \`offered\` to the words that fit the command, the word before and the number of the argument. */
+/** Sets `offered` by the command, the previous word and the argument's index. */
 function lookup(levels: readonly Level[]): string {
   const flags = levels.flatMap(({ path, flags }) => flags.map((flag) => ({ ...flag, pattern: `${path} ${flag.word}` })))
   const free = flags.filter(({ takesValue, values }) => takesValue && values.length === 0)
@@ -90,7 +88,7 @@ ${cases(12, levels.flatMap(argumentCases))}
 
 type Case = readonly [pattern: string, words: readonly string[]]
 
-/** A command without arguments offers its flags. */
+/** Without arguments, offers the flags. */
 const argumentCases = ({ path, arguments: each, flags }: Level): Case[] =>
   each === undefined
     ? [[`'${path} '*`, wordsOf(flags)]]

@@ -15,14 +15,12 @@ interface RunOptions {
   readonly publicKey: string | undefined
   readonly secretKey: string | undefined
   readonly accessToken: string | undefined
-  /** The URL of the webhook. */
   readonly forwardTo: string
   readonly events: readonly EventType[]
   readonly headers: true | undefined
   readonly json: true | undefined
 }
 
-/** Runs an emulator whose webhook leads straight to the user's server, and prints each delivery, until Ctrl-C. */
 export async function runEmulated(options: RunOptions, screen: Screen): Promise<number> {
   const { forwardTo: to, events, headers, json, port, timeScale, publicKey, secretKey, accessToken } = options
   const emulator = await startEmulator({ port, timeScale, publicKey, secretKey, accessToken })

@@ -8,50 +8,43 @@ import { subscribing } from '../../shared/events.ts'
 import type { Screen } from '../../shared/screen.ts'
 import { plain } from '../../shared/text.ts'
 
-/** The webhook that a run needs. */
 interface TemporaryWebhook {
   readonly url: string
   readonly name: string
   readonly events: readonly EventType[]
 }
 
-/** Begins the name of every webhook that `dev` creates, on any machine. */
+/** Prefix of every webhook that `dev` creates, on any machine. */
 const prefix = `${program} dev `
 
-// The service was observed to take names of 100 characters.
+// The service accepts names of up to 100 characters (observed).
 const ownPrefix = `${prefix}${`${basename(homedir())}@${hostname()}`.slice(0, 70)}:`
 
-/**
- * Returns the name of the webhook of the run that listens at a URL. It contains the port: while a run has the port, no
- * other run on this machine has a webhook of this name.
- */
+/** Names the webhook after the port: while a run has the port, no other run on this machine uses the name. */
 export const nameFor = (url: string): string => `${ownPrefix}${new URL(url).port}`
 
-/** Deletes the webhooks of killed runs with the same name or the same URL. It reports those of other ports. */
+/** Deletes what killed runs with the same name or URL left behind, and reports webhooks of other ports. */
 export async function deleteLeftovers(client: Client, { url, name }: TemporaryWebhook, { note, signal }: Screen) {
   const found: Webhook[] = []
   for await (const each of client.webhook.listAll({ search: prefix.trim() }, { signal })) found.push(each)
   for (const webhook of found.filter((each) => each.name?.startsWith(prefix))) {
     if (webhook.name === name || isSameUrl(webhook.url, url)) {
       await deleteIfThere(client, webhook.id)
-      note(plain(`Deleted the webhook ${webhook.id}, which an earlier run had left behind.`))
+      note(plain(`Deleted the webhook ${webhook.id}, left behind by an earlier run.`))
     } else if (webhook.name?.startsWith(ownPrefix)) {
       note(
-        plain(`The webhook ${webhook.id} is that of a run on another port, or was left behind. ${deleteHint(webhook)}`),
+        plain(`The webhook ${webhook.id} belongs to a run on another port, or was left behind. ${deleteHint(webhook)}`),
       )
     }
   }
 }
 
-/** Creates the webhook. It is not interrupted, because a call that is cut off can have created the webhook anyway. */
+/** Not interruptible: a call that is cut off may have created the webhook anyway. */
 export async function createTemporary(client: Client, { url, name, events }: TemporaryWebhook): Promise<Webhook> {
   return (await client.webhook.create({ url, name, ...subscribing(events) })).data.webhook
 }
 
-/**
- * Deletes the webhook after Ctrl-C. Another Ctrl-C ends the process, so the id is printed beforehand.
- * @returns `false` if it could not be deleted, after it has printed the reason
- */
+/** Prints the id first: a second Ctrl-C ends the process. @returns `false` if deleting failed */
 export async function deleteTemporary(client: Client, webhook: Webhook, { note }: Screen): Promise<boolean> {
   note(plain(`Deleting the webhook ${webhook.id}. Press Ctrl-C again to leave it at the service.`))
   try {
@@ -59,12 +52,11 @@ export async function deleteTemporary(client: Client, webhook: Webhook, { note }
     note('Deleted.')
     return true
   } catch (error) {
-    note(plain(`The webhook ${webhook.id} is left at the service: ${(error as Error).message}. ${deleteHint(webhook)}`))
+    note(plain(`The webhook ${webhook.id} could not be deleted: ${(error as Error).message}. ${deleteHint(webhook)}`))
     return false
   }
 }
 
-/** Deletes a webhook, if it still exists. */
 async function deleteIfThere(client: Client, id: string): Promise<void> {
   await client.webhook.delete(id).catch((error) => {
     if (!(error instanceof ApiError) || error.code !== 'not_found') throw error

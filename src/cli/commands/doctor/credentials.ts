@@ -2,23 +2,19 @@ import type { SigningOptions } from '../../../emulator/sending/signing.ts'
 import { queryEntries } from '../../shared/mask.ts'
 import { plain } from '../../shared/text.ts'
 
-/** A part of the endpoint's URL that may be a credential. */
 export interface UrlCredential {
-  /** Its name in findings, such as `'token'` or `password`. It is not a secret. */
+  /** Name in findings, such as `'token'` or `password`. Not secret. */
   readonly what: string
-  /** The URL with a wrong value of the same form in its place. */
+  /** The URL with a wrong value of the same form. */
   readonly wrong: string
-  /** The URL without it. */
   readonly without: string
 }
 
-/** Maximum number of credentials that are tried. */
 const maxCredentials = 3
 
-/** Matches names that parameters with a secret have. */
 const secretName = /token|secret|key|auth|sig|pass/i
 
-/** Lists the parts of a URL that may be credentials: its password, and the entries of its query. */
+/** Possible credentials in a URL: the password, and each query entry. */
 export function credentialsIn(url: string): UrlCredential[] {
   const { username, password } = new URL(url)
   const withUser = (user: string, secret: string) =>
@@ -30,7 +26,7 @@ export function credentialsIn(url: string): UrlCredential[] {
   return [...basic, ...credentialsInQuery(url)].slice(0, maxCredentials)
 }
 
-/** Lists the entries of the query. Those with the name or length of a secret come first. */
+/** Query entries, the likeliest secrets first: by name, then by length. */
 function credentialsInQuery(url: string): UrlCredential[] {
   const all = entriesOf(url)
   const replaced = (index: number, ...by: string[]) => withEntries(url, all.toSpliced(index, 1, ...by))
@@ -46,13 +42,10 @@ function credentialsInQuery(url: string): UrlCredential[] {
   return credentials.toSorted((a, b) => b.likelihood - a.likelihood || 0)
 }
 
-/** The successors of the last digit, the last letter, and the last hexadecimal digit, so that those stay hexadecimal. */
+/** Wraps around at the last digit and letter, and at `f`, so hex stays hex. */
 const afterLast: Readonly<Record<string, string>> = { 9: '0', f: 'a', F: 'A', z: 'a', Z: 'A' }
 
-/**
- * Replaces the first letter or digit by another one of its kind, so that the form stays: a receiver may check that first.
- * Percent-encoded characters stay.
- */
+/** Changes the first letter or digit within its kind: a receiver may check the form first. Keeps percent-encodings. */
 function wrongOf(text: string): string {
   const wrong = text.replace(
     /(?<!%|%[\da-f])[\da-z]/i,
@@ -61,7 +54,7 @@ function wrongOf(text: string): string {
   return wrong === text ? `${text}x` : wrong
 }
 
-/** Removes from a URL the credentials that the scheme's signer adds, so that they can be left out or replaced. */
+/** Strips the credentials that the scheme's signer adds, so they can be replaced or left out. */
 export function withoutCredentialsOf(scheme: SigningOptions | undefined, url: string): string {
   if (scheme?.scheme === 'basic-auth') return Object.assign(new URL(url), { username: '', password: '' }).href
   if (scheme?.scheme !== 'url-token') return url

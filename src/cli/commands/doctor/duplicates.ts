@@ -6,12 +6,12 @@ import type { Reply } from './probe.ts'
 
 const handledOnce = 'handles an event once'
 const concurrentCopies = 5
-const acknowledgeFix = 'also acknowledge a duplicate: the service can repeat an event until it is acknowledged'
+const acknowledgeFix = 'acknowledge duplicates too: the service can repeat an event until it is acknowledged'
 const lookFix = `check that your handlers ran once for the event that came twice, and once for the event that came ${concurrentCopies} times`
 const lookForSampleFix = 'check that your handlers ran once for the sample'
-const claimFix = 'claim each event by its key before you handle it, as createReceiver() does'
+const claimFix = 'claim each event by its key before handling it, as createReceiver() does'
 
-/** Checks that duplicates are acknowledged, and that their event is handled once. Only some answers show the latter. */
+/** Checks that duplicates are acknowledged and handled once. Only some answers reveal the latter. */
 export async function* handlesDuplicates(endpoint: Endpoint, acknowledged: Reply): AsyncIterable<Finding> {
   const isSample = endpoint.sample !== undefined
   const delivered = isSample ? deliveredSample(endpoint, acknowledged) : await deliverHandled(endpoint)
@@ -43,23 +43,23 @@ export async function* handlesDuplicates(endpoint: Endpoint, acknowledged: Reply
   const example = open.find((reply) => !wasAccepted(reply)) ?? open.toSorted((a, b) => b.durationMs - a.durationMs)[0]
   if (example !== undefined)
     yield judgeAcknowledgement(`acknowledges ${concurrentCopies} concurrent duplicates`, example, acknowledgeFix)
-  // 'handled' may occur several times: duplicates that arrive meanwhile wait for the same result.
-  // The sample was handled before: these do not show what concurrent deliveries of a new event would do.
+  // 'handled' may occur several times: concurrent duplicates wait for the same result.
+  // The sample was handled before, so these deliveries say nothing about concurrent ones of a new event.
   const ofMany = isSample
     ? undefined
     : await judge(endpoint, `${concurrentCopies} concurrent deliveries`, replies, ['accepted'])
   if (ofMany !== undefined) yield ofMany
   const fix = isSample ? lookForSampleFix : lookFix
   if (ofTwo === undefined && ofMany === undefined)
-    yield { check: handledOnce, verdict: 'warning', reason: 'not known: the answers do not show it', fix }
+    yield { check: handledOnce, verdict: 'warning', reason: 'unknown: the answers do not show it', fix }
 }
 
 const deliveredSample = (endpoint: Endpoint, first: Reply): Delivered | { rejected: undefined } =>
   first.outcome === 'ignored' ? { rejected: undefined } : { type: undefined, event: endpoint.newEvent(), first }
 
 /**
- * Delivers an event of a type that the endpoint neither ignores nor rejects, if there is one.
- * @returns `test` if the endpoint has handlers, but none that asks for test deliveries
+ * Finds an event type that the endpoint accepts and handles.
+ * @returns `test` if it has handlers, but none for test deliveries
  */
 async function deliverHandled(endpoint: Endpoint): Promise<Delivered | 'test' | { rejected: Reply | undefined }> {
   let isTest = false
@@ -74,20 +74,16 @@ async function deliverHandled(endpoint: Endpoint): Promise<Delivered | 'test' | 
   return isTest ? 'test' : { rejected }
 }
 
-/** An event that the endpoint accepted, and its answer. */
 interface Delivered {
   readonly type: EventType | undefined
   readonly event: TestEvent
   readonly first: Reply
 }
 
-/** `true` if another process that shares the store is handling the event. It may still be lost, so 503 is right. */
+/** `true` if another process is handling the event. It may still crash, so 503 is right. */
 const isInProgress = ({ outcome }: Reply): boolean => outcome === 'in_progress'
 
-/**
- * Judges by the answers to all deliveries of one event whether it is handled once. `undefined`: they do not show it.
- * @param once outcomes that at most one of the deliveries may have
- */
+/** @param once outcomes that at most one delivery may have. @returns `undefined` if the answers don't show it */
 async function judge(
   endpoint: Endpoint,
   deliveries: string,
@@ -105,10 +101,7 @@ async function judge(
   return duplicates > 0 ? ok(check, `${duplicates} answered as duplicate`) : undefined
 }
 
-/**
- * `true` if the endpoint is a receiver of this package, by its answer to a body that is not JSON. Any other may answer
- * every delivery with `accepted`.
- */
+/** `true` for a receiver of this package, by its answer to invalid JSON. Others may answer `accepted` to everything. */
 async function usesOurWords(endpoint: Endpoint): Promise<boolean> {
   const { status, outcome } = await endpoint.deliver({ ...endpoint.newEvent(), body: new TextEncoder().encode('{') })
   return status === 400 && outcome === 'malformed'

@@ -12,51 +12,39 @@ import { plain } from '../../shared/text.ts'
 import { withoutCredentialsOf } from './credentials.ts'
 import { type Probe, probe, type Reply } from './probe.ts'
 
-/** An event to deliver: the sample, or one that looks like the service's test delivery except for its type. */
+/** An event to deliver: the sample, or the service's test delivery with any type. */
 export interface TestEvent {
   readonly id: string
   readonly body: Uint8Array
 }
 
-/** The endpoint to examine, as the user describes it. */
 interface Target {
-  /** The URL as it was given. It can contain a secret. */
+  /** As given. It may contain a secret. */
   readonly url: string
-  /** The scheme that signs genuine deliveries. */
   readonly scheme: SigningOptions | undefined
-  /** `true` if it accepts deliveries from anyone on purpose. */
+  /** `true` if it accepts unsigned deliveries on purpose. */
   readonly open: boolean
-  /** A body of another service, which all deliveries have. They are duplicates of each other. */
+  /** Another service's body, sent in every delivery. All are duplicates. */
   readonly sample: GivenBody | undefined
 }
 
-/** The endpoint to examine. */
 export interface Endpoint extends Target {
-  /**
-   * Creates an event that was not sent before, or returns the sample.
-   * @param type by default the type of the service's test delivery
-   * @param title by default the title of the service's test delivery
-   */
+  /** Creates a new event, or returns the sample. The defaults are those of the service's test delivery. */
   newEvent(type?: EventType, title?: string): TestEvent
-  /** Delivers an event as the service would, except for the given variation. */
+  /** Delivers an event as the service would, apart from the variation. */
   deliver(event: TestEvent, variation?: Variation): Promise<Reply>
-  /** The number of requests made so far. */
   readonly requests: number
 }
 
-/** The differences between a delivery and the service's own. */
 export interface Variation extends Partial<Pick<Probe, 'method' | 'url' | 'chunked'>> {
   readonly contentType?: string
-  /** Replaces the genuine signer. */
   readonly sign?: Signer
 }
 
 const userId = randomUUID()
 
-/** Adds no signature. */
 export const unsigned: Signer = async (draft) => draft
 
-/** @param aborted ends a request that is under way */
 export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
   const { url, scheme, sample } = target
   const unsignedUrl = withoutCredentialsOf(scheme, url)
@@ -70,7 +58,7 @@ export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
     },
     newEvent(type = 'encoding.started', title) {
       if (sample !== undefined) return { id: eventIdOf(sample.text), body: Buffer.from(sample.text) }
-      // Two events with the same time would have the same key.
+      // Events with equal times would have equal keys.
       const now = systemClock()
       last = now > last ? now : last + 1n
       const body = flatBody({ ...testPayload(userId, last), type, ...(title !== undefined && { title }) })
@@ -78,7 +66,7 @@ export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
     },
     async deliver({ id, body }, { sign, method = 'POST', contentType, chunked, ...variation } = {}) {
       requests += 1
-      // A retry is signed anew, seconds apart. Two deliveries with the same signature would look like a replay.
+      // Retries are signed anew, a second apart. Equal signatures would look like a replay attack.
       const first = firstSent.get(id) ?? { at: Date.now(), times: 0 }
       firstSent.set(id, first)
       const signedAt = first.at - first.times++ * 1_000
@@ -91,7 +79,6 @@ export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
   }
 }
 
-/** Masks the secrets in a URL of the endpoint, to print it. */
 export function maskedEndpointUrl(url: string, scheme: SigningOptions | undefined): string {
   return plain(withoutSecret(maskedUrl(url, hasTokenInPath(scheme)), scheme && secretOf(scheme)))
 }

@@ -5,7 +5,6 @@ import { type Check, type Finding, wasAccepted } from './finding.ts'
 import { rejectsForgeries } from './forgeries.ts'
 import { rejectsBadDeliveries } from './rejections.ts'
 
-/** Maximum number of requests that an examination makes. */
 export const maxRequests = 52
 
 const checks: readonly Check[] = [
@@ -17,7 +16,7 @@ const checks: readonly Check[] = [
   stillAnswers,
 ]
 
-/** Tries an endpoint as the service would, and as a forger would. It yields each finding as soon as it is known. */
+/** Tests an endpoint as the service and as a forger would. Yields findings as they come. */
 export async function* examine(endpoint: Endpoint): AsyncIterable<Finding> {
   const { finding, reply } = await acknowledges(endpoint)
   yield finding

@@ -1,20 +1,14 @@
 import type { Endpoint } from './endpoint.ts'
 import type { Reply } from './probe.ts'
 
-/** The result of one check. */
 export interface Finding {
-  /** The behaviour that the endpoint should show. */
   readonly check: string
   readonly verdict: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly reason: string
-  /** The way to fix it. */
   readonly fix?: string
 }
 
-/**
- * Tries one aspect of an endpoint, and yields its findings.
- * @param first the reply to the first delivery, which was acknowledged
- */
+/** @param first the reply to the first, acknowledged delivery */
 export type Check = (endpoint: Endpoint, first: Reply) => AsyncIterable<Finding>
 
 export const ok = (check: string, reason: string): Finding => ({ check, verdict: 'ok', reason })
@@ -26,7 +20,6 @@ export const failed = (check: string, reason: string, fix: string): Finding => (
   fix,
 })
 
-/** Describes a reply in words. */
 export function inWords({ status, location, problem, durationMs }: Reply): string {
   if (problem !== undefined) return problem
   return `${status}${location === undefined ? '' : ` to ${location}`} in ${Math.round(durationMs)} ms`
@@ -36,24 +29,19 @@ export const wasAccepted = ({ status = 0 }: Reply): boolean => status >= 200 && 
 
 export const isUnauthorized = ({ status }: Reply): boolean => status === 401 || status === 403
 
-/**
- * Judges the reply to a delivery that the endpoint must reject.
- * @param fix the fix if the endpoint accepted it
- * @param accepted the verdict if the endpoint accepted it
- */
+/** Judges the reply to a delivery that must be rejected. `fix` and `accepted` apply if the endpoint accepts it. */
 export function mustReject(check: string, reply: Reply, fix: string, accepted: Finding['verdict'] = 'failed'): Finding {
   const { status } = reply
-  if (status === undefined) return failed(check, inWords(reply), `answer with 4xx instead of none: ${fix}`)
+  if (status === undefined) return failed(check, inWords(reply), `answer 4xx: ${fix}`)
   if (wasAccepted(reply)) return { check, verdict: accepted, reason: `${inWords(reply)}, which acknowledges it`, fix }
   if (status < 400) return failed(check, inWords(reply), 'answer at this URL: the service does not follow redirects')
   if (status < 500) return ok(check, inWords(reply))
-  return failed(check, inWords(reply), `5xx means that the endpoint failed, and can cause a retry: ${fix}`)
+  return failed(check, inWords(reply), `5xx means that the endpoint failed, and may trigger a retry: ${fix}`)
 }
 
 /**
- * Judges the reply to a delivery whose credentials are wrong. Only 401 and 403 show that the endpoint checks them.
- * @param fix the fix if the endpoint accepted it
- * @param verdicts the verdicts if the endpoint accepted it, and if it answered another 4xx
+ * Only 401 and 403 prove that credentials are checked.
+ * @param verdicts for an accepted delivery, and for any other 4xx
  */
 export function mustBeUnauthorized(
   check: string,

@@ -7,7 +7,6 @@ import { credentialsIn } from './credentials.ts'
 import { type Endpoint, unsigned } from './endpoint.ts'
 import { type Finding, inWords, isUnauthorized, mustBeUnauthorized, mustReject, ok, wasAccepted } from './finding.ts'
 
-/** Checks that the endpoint rejects deliveries that the service did not sign. */
 export async function* rejectsForgeries(endpoint: Endpoint): AsyncIterable<Finding> {
   yield* endpoint.scheme === undefined ? rejectsWrongUrls(endpoint) : rejectsUnsigned(endpoint, endpoint.scheme)
 }
@@ -15,14 +14,14 @@ export async function* rejectsForgeries(endpoint: Endpoint): AsyncIterable<Findi
 const tokenFix =
   'anyone who knows the URL can forge events. Set verify: urlToken({ secret: process.env.MEDIA_WEBHOOKS_SECRET! }), and register the URL with ?token=<the secret>'
 
-// The end of the path may be an ordinary name. An open endpoint must not pass for one with a secret path.
+// The last path segment may be an ordinary name. An open endpoint must not pass as one with a secret path.
 const pathFix = '. If the end of the path is the secret, leave it out of the URL and give --verify url-token --in path'
 
-/** Replaces one credential of the URL at a time. A parameter that is not a credential may have any value. */
+/** Replaces one credential at a time. Parameters that are no credential may have any value. */
 async function* rejectsWrongUrls(endpoint: Endpoint): AsyncIterable<Finding> {
   const { url, open } = endpoint
   const send = (target: string) => endpoint.deliver(endpoint.newEvent(), { url: target })
-  // `open`: the user has said that the endpoint accepts unsigned deliveries on purpose.
+  // `open`: the user said it accepts unsigned deliveries on purpose.
   const verdict = open ? 'warning' : 'failed'
   const fix = looksSecret(new URL(url).pathname.split('/').at(-1) ?? '') ? tokenFix + pathFix : tokenFix
 
@@ -49,14 +48,13 @@ async function* rejectsWrongUrls(endpoint: Endpoint): AsyncIterable<Finding> {
 }
 
 interface Forgery {
-  /** Completes the sentence 'rejects a delivery …'. */
+  /** Follows 'rejects a delivery'. */
   readonly what: string
   readonly sign: Signer
-  /** The verdict if the endpoint answers another 4xx than 401 or 403. */
+  /** Verdict for a 4xx other than 401 and 403. */
   readonly other: Finding['verdict']
 }
 
-/** Sends deliveries that lack the scheme's signature, or have a wrong one. */
 async function* rejectsUnsigned(endpoint: Endpoint, scheme: SigningOptions): AsyncIterable<Finding> {
   const fix = 'verify each delivery before anything else, and answer 401 if it is not verified'
   for (const { what, sign, other } of forgeries(scheme)) {
@@ -75,17 +73,14 @@ function forgeries(scheme: SigningOptions): Forgery[] {
     ...(signsBody(scheme)
       ? [{ what: 'whose body was changed after it was signed', sign: altered(signerFor(scheme, 'altered')), other }]
       : []),
-    // Its signature is valid, so any rejection is right.
+    // The signature is valid, so any 4xx is right.
     ...(signsTime
       ? [{ what: 'that was signed an hour ago', sign: signerFor(scheme, 'old', hourAgo), other: 'ok' as const }]
       : []),
   ]
 }
 
-/**
- * Judges a 4xx that says nothing about credentials. A route that depends on the query can answer 404 without checking
- * them. The path is different: if the whole path of a receiver is the secret, no other path serves it.
- */
+/** A route that depends on the query can answer 404 unchecked. Under a secret path, no other path need exist. */
 function verdictOnOther(scheme: SigningOptions): Finding['verdict'] {
   if (scheme.scheme !== 'url-token') return 'warning'
   return hasTokenInPath(scheme) ? 'ok' : 'failed'
@@ -96,7 +91,7 @@ function withWrongSecret(scheme: SigningOptions): SigningOptions {
   return scheme.scheme === 'basic-auth' ? { ...scheme, password: wrong } : { ...scheme, secret: wrong }
 }
 
-/** Adds a space to the body after signing it: the same JSON, but other bytes. */
+/** Appends a space after signing: same JSON, different bytes. */
 const altered =
   (sign: Signer): Signer =>
   async (draft) => ({

@@ -3,53 +3,50 @@ import { request as requestHttps } from 'node:https'
 import { deliveryTimeoutMs } from '../../../emulator/sending/profile.ts'
 import { msSince } from '../../../internal/timers.ts'
 
-/** One request to the endpoint. */
 export interface Probe {
   readonly method: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** `true` sends the body in chunks, without Content-Length. */
+  /** Sends the body chunked, without Content-Length. */
   readonly chunked?: boolean
 }
 
-/** The endpoint's reply to one request. */
 export interface Reply {
   readonly durationMs: number
-  /** Absent if no complete answer arrived. */
+  /** Absent without a complete answer. */
   readonly status?: number
-  /** The target of a redirect. It can contain a secret. */
+  /** Redirect target. It may contain a secret. */
   readonly location?: string
-  /** The outcome of the delivery, if the answer comes from a receiver of this package. */
+  /** The delivery's outcome, if this package's receiver answered. */
   readonly outcome?: string
-  /** The reason why no answer arrived. */
   readonly problem?: string
 }
 
-/** The problem if an https URL leads to a port that speaks http. */
+/** An https URL leads to a plain http port. */
 export const noTls = 'no answer: the port does not speak TLS'
 
-/** Makes one request. It does not follow redirects, and waits as long as the service would. */
+/** Makes one request, with the service's timeout and no redirects. */
 export async function probe(target: Probe, aborted: AbortSignal): Promise<Reply> {
   const startedAt = performance.now()
   const timeout = AbortSignal.timeout(deliveryTimeoutMs)
   const result = await exchange(target, AbortSignal.any([timeout, aborted])).catch((error: NodeJS.ErrnoException) => {
     aborted.throwIfAborted()
     if (timeout.aborted) return { problem: `no answer within ${deliveryTimeoutMs / 1_000} s` }
-    // OpenSSL reads `HTTP/1.1 400` as a TLS record: it complains about the version, or since 3.2 about the length.
+    // OpenSSL takes `HTTP/1.1 400` for a TLS record with a wrong version or, since 3.2, a wrong length.
     if (/wrong version number|packet length too long/.test(error.message)) return { problem: noTls }
     return { problem: `no answer: ${error.code ?? error.message}` }
   })
   return { durationMs: msSince(startedAt), ...result }
 }
 
-// Not fetch: it blocks some ports, and its errors say less.
+// Not fetch: it blocks some ports and its errors say less.
 async function exchange({ method, url, headers, body, chunked }: Probe, signal: AbortSignal) {
   const request = url.startsWith('https:') ? requestHttps : requestHttp
   const length = chunked || method === 'GET' ? {} : { 'Content-Length': body.byteLength }
-  // A new connection each time: a kept one can fail because the endpoint has just closed it.
+  // No keep-alive: the endpoint may just be closing an idle connection.
   const outgoing = request(url, { method, headers: { ...headers, ...length }, agent: false, signal })
-  // Two calls: if Node gets the body with end(), it adds Content-Length.
+  // Not end(body): Node would add Content-Length.
   if (method !== 'GET') outgoing.write(body)
   outgoing.end()
   const answer = await new Promise<IncomingMessage>((resolve, reject) => {

@@ -5,13 +5,11 @@ import { type Finding, inWords, mustReject, ok } from './finding.ts'
 const encoder = new TextEncoder()
 
 interface BadDelivery {
-  /** Completes the sentence 'rejects …'. */
+  /** Follows 'rejects'. */
   readonly what: string
   readonly fix: string
-  /** Makes the bad body from the body of an event. */
   readonly body?: (genuine: Uint8Array) => Uint8Array
   readonly variation?: Variation
-  /** The verdict if the endpoint accepts it. */
   readonly accepted?: Finding['verdict']
 }
 
@@ -19,7 +17,7 @@ const malformed = 'answer 400 to a body that is not an event, as createReceiver(
 const fatally = 'decode it with a fatal TextDecoder, before any body parser'
 const tooLarge = 'stop reading at a limit, such as 64 KiB, whatever Content-Length says, and answer 413'
 
-/** Pads a body with spaces to 1 MiB and one byte. It stays valid JSON. */
+/** Pads with spaces to 1 MiB + 1 byte. Still valid JSON. */
 const large = (genuine: Uint8Array): Uint8Array => {
   const padded = new Uint8Array(2 ** 20 + 1).fill(0x20)
   padded.set(genuine)
@@ -29,7 +27,7 @@ const large = (genuine: Uint8Array): Uint8Array => {
 const badDeliveries: readonly BadDelivery[] = [
   { what: 'a body that is not JSON', body: withoutLastBrace, fix: malformed },
   { what: 'an empty body', body: () => new Uint8Array(), fix: malformed },
-  // Only a warning: a body parser such as express.json() replaces the byte before the receiver can see it.
+  // A warning: parsers such as express.json() replace the byte before the receiver sees it.
   { what: 'a body that is not UTF-8', body: notUtf8, fix: `${malformed}: ${fatally}`, accepted: 'warning' },
   { what: 'JSON that is not an object', body: () => encoder.encode('[]'), fix: malformed },
   { what: 'a media_id that is an object', body: objectAsMediaId, fix: `${malformed}: check the types of the fields` },
@@ -41,21 +39,21 @@ const badDeliveries: readonly BadDelivery[] = [
     what: 'text/plain',
     variation: { contentType: 'text/plain' },
     fix: 'accept application/json only, and answer 415 to any other type',
-    // Only a warning: a forger gains nothing by it.
+    // A warning: a forger gains nothing by it.
     accepted: 'warning',
   },
 ]
 
-/** Checks that the endpoint rejects bad deliveries. Each is signed like a genuine one, so that it has only one fault. */
+/** Checks that bad deliveries are rejected. Each is signed properly and has one fault. */
 export async function* rejectsBadDeliveries(endpoint: Endpoint): AsyncIterable<Finding> {
   for (const { what, body, variation, fix, accepted } of badDeliveries) {
     // Other services have no media_id.
     if (body === objectAsMediaId && endpoint.sample !== undefined) continue
     const event = endpoint.newEvent()
-    // A new id: an endpoint may acknowledge the id of the sample as a duplicate before it reads the body.
+    // New id: the endpoint may acknowledge the sample's id as a duplicate without reading the body.
     const bad: TestEvent = body === undefined ? event : { id: randomUUID(), body: body(event.body) }
     const reply = await endpoint.deliver(bad, variation)
-    // 501 is right for a method or a transfer coding that a server does not have at all.
+    // 501 is right for a method or transfer coding that the server lacks.
     const mayLack = variation?.method !== undefined || variation?.chunked === true
     if (mayLack && reply.status === 501) yield ok(`rejects ${what}`, inWords(reply))
     else yield mustReject(`rejects ${what}`, reply, fix, accepted)
@@ -66,7 +64,7 @@ function withoutLastBrace(genuine: Uint8Array): Uint8Array {
   return genuine.slice(0, genuine.lastIndexOf(0x7d))
 }
 
-/** Puts a byte that UTF-8 never contains at the end of the last string. */
+/** Ends the last string with a byte that is never valid UTF-8. */
 function notUtf8(genuine: Uint8Array): Uint8Array {
   const body = genuine.slice()
   body[body.lastIndexOf(0x22) - 1] = 0xff

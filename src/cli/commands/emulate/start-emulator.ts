@@ -2,14 +2,14 @@ import type { Emulator, EmulatorOptions } from '../../../emulator/index.ts'
 import { WebhookError } from '../../../index.ts'
 import { explainPort } from '../../shared/serving.ts'
 
-/** The port of `emulate`, and of `dev` without `--base-url`. */
+/** Default port of `emulate`, and of `dev` without `--base-url`. */
 export const emulatorPort = 4010
 
 type Given<Options> = { readonly [Name in keyof Options]?: Options[Name] | undefined }
 
-/** Starts an emulator. An option that is `undefined` has its default. */
+/** `undefined` options get their defaults. */
 export async function startEmulator({ port = emulatorPort, ...given }: Given<EmulatorOptions>): Promise<Emulator> {
-  // Loaded only here: the emulator is most of the code, and the other commands start faster without it.
+  // Lazy: the emulator is most of the code, and other commands start faster without it.
   const { createEmulator } = await import('../../../emulator/index.ts')
   const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   return createEmulator({ port, ...options }).catch((error) => {

@@ -22,7 +22,7 @@ const migrate: Action = {
   flags: ['print'],
 }
 
-/** The words that can follow the target, in the order of the help. */
+/** In the order of the help. */
 const actions: Readonly<Record<string, Action>> = {
   stats,
   media,
@@ -43,13 +43,12 @@ const actions: Readonly<Record<string, Action>> = {
 
 export const actionNames = Object.keys(actions)
 
-/** A line for each action. */
 export const actionsHelp = table(
   Object.values(actions).map(({ help }) => help),
   '  ',
 )
 
-/** The command `inbox` with each action: its own arguments and flags. */
+/** `inbox` once per action, with the action's arguments and flags. */
 export const commandsOf = ({ details: _, morePositionals: __, argumentWords: ___, ...inbox }: Command): Command[] =>
   Object.entries(actions).map(
     ([
@@ -72,17 +71,16 @@ export const commandsOf = ({ details: _, morePositionals: __, argumentWords: ___
     }),
   )
 
-/** Finds the action that the command line asks for. `undefined`: no action has that name. */
 export const findAction = ({ positionals: [name = ''] }: Pick<InboxInput, 'positionals'>): Action | undefined =>
   Object.hasOwn(actions, name) ? actions[name] : undefined
 
-/** @throws UsageError for an action that does not exist, and for flags and words that it does not take */
+/** @throws UsageError for an unknown action, or flags and words it does not take */
 export function actionOf(input: InboxInput): Action {
   const [name = '', ...words] = input.positionals
   const action = findAction(input)
   if (action === undefined)
     throw new UsageError(
-      `the word after the target has to be one of ${actionNames.join(', ')}${suggestion(name, actionNames)}`,
+      `the word after the target must be one of ${actionNames.join(', ')}${suggestion(name, actionNames)}`,
     )
   const stray = Object.keys(actionFlags).find(
     (flag) => input.given.has(flag) && !action.flags.some((each) => each === flag),

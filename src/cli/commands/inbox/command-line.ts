@@ -3,7 +3,7 @@ import { maskedUrl } from '../../shared/mask.ts'
 import { shellQuoted } from '../../shared/text.ts'
 import type { Target } from './target.ts'
 
-/** Writes a command line for the same inbox, to paste. A password in the URL of the inbox has to be filled in again. */
+/** A command line for the same inbox, to paste. A password in its URL is masked; fill it in again. */
 export function commandLine({ kind, address, name }: Target, action: string, ...words: readonly string[]): string {
   const shownAddress = kind === 'file' || !/:[^/].*@|\?/s.test(address) ? address : shownUrl(address)
   const flag = name === undefined ? [] : [kind === 'redis' ? '--queue' : '--schema', shellQuoted(name)]
@@ -13,5 +13,5 @@ export function commandLine({ kind, address, name }: Target, action: string, ...
   )
 }
 
-/** Masks the password of a URL. One that is not encoded can contain any character: the address begins after the last @. */
+/** Masks the password. Unencoded, it may contain any character: the host begins after the last @. */
 export const shownUrl = (url: string): string => maskedUrl(url.replace(/\/\/.*@/s, '//…@'))

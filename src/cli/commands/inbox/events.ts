@@ -8,17 +8,17 @@ import { commandLine } from './command-line.ts'
 import { counted, eventsText } from './print.ts'
 import { shownEvent } from './shown.ts'
 
-/** Checks that the inbox can tell which events are in the state. */
+/** @throws Error if the inbox does not know which events are in this state */
 function checkState({ events: { states } }: InspectedInbox, state: EventState | undefined): void {
   if (state === undefined || states.includes(state)) return
   const why = {
-    running: 'only the process that has the file open knows which events are running: here they are waiting',
+    running: 'only the process that handles the events of a file knows which are running; here they count as waiting',
     handled: 'an inbox in Redis forgets an event once it is handled',
   }
   throw new Error(why[state as keyof typeof why] ?? `this inbox has no events that are ${state}`)
 }
 
-/** Returns the next page with events on it. An inbox reads a bounded number of events for a page, and none may match. */
+/** Skips empty pages: an inbox scans a bounded number of events per page, and none may match. */
 async function nextPage(
   { events }: InspectedInbox,
   query: EventQuery,
@@ -34,8 +34,8 @@ async function nextPage(
     return page
   } catch (error) {
     if (!(error instanceof WebhookError && error.code === 'invalid_option')) throw error
-    // The flags have checked the rest.
-    throw new UsageError('--cursor has to come from the previous page, with the same flags', { cause: error })
+    // Only the cursor is left: the flags have checked the rest.
+    throw new UsageError('--cursor must come from the previous page, with the same flags', { cause: error })
   } finally {
     progress(undefined)
   }
@@ -63,7 +63,7 @@ export const events: Action = {
     }
     if (found.length > 0) screen.print(eventsText(found, await inbox.pauses.list(), screen.paint))
     screen.print(counted(found.length, 'event'))
-    if (next !== undefined) screen.print(`There can be more. Repeat the command with --cursor=${shellQuoted(next)}`)
+    if (next !== undefined) screen.print(`There may be more. Repeat the command with --cursor=${shellQuoted(next)}`)
     else if (found.length > 0)
       screen.print(`All about one of them: ${commandLine(target, 'show', found[0]?.key ?? '')}`)
     return 0

@@ -5,7 +5,7 @@ import { placeFlags, targetFlag } from './target.ts'
 
 const unitsMs = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** A flag with a time, or with the duration since then. */
+/** Takes a time, or how long ago it was. */
 const since = (help: string): Flag<Date> => ({
   takes: '<time>',
   help,
@@ -18,12 +18,11 @@ const since = (help: string): Flag<Date> => ({
   },
 })
 
-/** The port of the page that `serve` serves, if none is given. */
+/** Default port of `serve`. */
 export const servePort = 4020
 
 const portFlag = port(servePort)
 
-/** The flags that some of the actions take. */
 export const actionFlags = {
   state: choice(eventStates, 'events: only those in this state'),
   type: text('<type>', 'events, replay --all, discard --all: only events of this type'),
@@ -33,9 +32,9 @@ export const actionFlags = {
   cursor: text('<text>', 'events: continue after the page that ended with this cursor'),
   offset: wholeNumber('<n>', 'dead-letters: skip this many'),
   all: toggle('replay, discard: all dead letters, oldest first'),
-  since: since('replay --all, discard --all: only what died since then: 15m, 2h, 1d, or an ISO time'),
+  since: since('replay --all, discard --all: only what died since: 15m, 2h, 1d, or an ISO time'),
   perSecond: wholeNumber('<n>', 'replay: at most this many in a second (default: as fast as the inbox takes them)', 1),
-  yes: toggle('discard --all: confirm that they are deleted permanently; pause: also a handler that is not known'),
+  yes: toggle('discard --all: confirm the permanent deletion; pause: even a handler that no event names'),
   handler: text('<name>', 'pause, resume: only this handler'),
   reason: text('<text>', 'replay, discard, retry, stop, pause, resume: why, for the page that shows who did what'),
   port: { ...portFlag, help: `serve: ${portFlag.help}` },
@@ -45,5 +44,4 @@ export const actionFlags = {
 
 export const flags = { target: targetFlag, ...placeFlags, ...actionFlags }
 
-/** The command line of `inbox`. */
 export type InboxInput = CommandInput<typeof flags>

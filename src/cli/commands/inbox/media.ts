@@ -9,16 +9,15 @@ import { whyUnknown } from './show.ts'
 import { type Named, named, type ShownEvent, shownEvent } from './shown.ts'
 import type { Target } from './target.ts'
 
-/** Maximum number of media items that are named. */
 const maxNamed = 10
 
-/** Maximum number of dead letters that are searched for unreadable deliveries. */
+/** Dead letters searched for unreadable deliveries. */
 const maxScanned = 1_000
 
 export const media: Action = {
   help: [
     'media <id>',
-    'shows the outcome of each event of a media item, in order of acceptance; the beginning of its id will do',
+    'shows the outcome of each event of a media item, oldest first; the beginning of its id will do',
   ],
   flags: [],
   takes: 'id',
@@ -37,13 +36,13 @@ export const media: Action = {
     }
     if (events.length > 0 || unreadable.length > 0) return 0
     if (candidates.length > 1)
-      screen.note(`media items that begin with it: ${candidates.slice(0, maxNamed).map(shellQuoted).join(' ')}`)
+      screen.note(`media items with this prefix: ${candidates.slice(0, maxNamed).map(shellQuoted).join(' ')}`)
     screen.note(`no event of the media item ${shellQuoted(mediaId)} is known: ${whyUnknown(inbox.events.states)}`)
     return 1
   },
 }
 
-/** Finds the newest unreadable deliveries whose body mentions the media item. */
+/** Recent unreadable deliveries whose body mentions the media item. */
 async function unreadableWith({ deadLetters }: InspectedInbox, mediaId: string): Promise<readonly DeadLetter[]> {
   const newest = await deadLetters.list({ limit: maxScanned })
   const written = JSON.stringify(mediaId)
@@ -59,7 +58,7 @@ function nextStep(events: readonly ShownEvent[], target: Target): string {
     overdue?.outcome === 'missing' ? [`still missing: ${overdue.awaited.map(inOneLine).join(' or ')}`] : [],
   )
   if (open.length === 0) return [`${counted(events.length, 'event')}, handled`, ...missing].join('\n')
-  // A dead letter is never handled unless an operator replays it.
+  // Dead letters first: they stay until an operator replays them.
   const [worst] = [...open].sort((a, b) => urgency.indexOf(a.state) - urgency.indexOf(b.state))
   const are = `${open.length} of ${counted(events.length, 'event')} ${open.length === 1 ? 'is' : 'are'} not handled yet`
   return `${are}. All about ${open.length === 1 ? 'it' : 'one'}:\n  ${commandLine(target, 'show', worst?.key ?? '')}`

@@ -1,14 +1,14 @@
 import type { Screen } from '../../shared/screen.ts'
 import type { Target } from './target.ts'
 
-/** Makes the tables in Postgres, or prints the SQL that does, without a connection. */
+/** Creates the tables, or prints the SQL for it without connecting. */
 export async function migrateTables(
   { address, name = 'media_webhooks' }: Target,
   { print, json }: { readonly print: true | undefined; readonly json: true | undefined },
   screen: Screen,
 ): Promise<number> {
   if (print) {
-    // This module needs no package.
+    // Imports no driver.
     const { migrationSql } = await import('../../../inbox/postgres/schema.ts')
     const sql = migrationSql(name)
     if (json) screen.json({ sql })
@@ -18,6 +18,6 @@ export async function migrateTables(
   const { migrate } = await import('../../../inbox/postgres.ts')
   const isChanged = await migrate(address, { schema: name })
   if (json) screen.json({ schema: name, changed: isChanged })
-  else screen.print(isChanged ? `made the tables in the schema ${name}` : `the schema ${name} is up to date`)
+  else screen.print(isChanged ? `created the tables in the schema ${name}` : `the schema ${name} is up to date`)
   return 0
 }

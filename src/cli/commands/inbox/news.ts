@@ -1,13 +1,12 @@
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, InspectedInbox } from '../../../inbox/reading.ts'
 import { countsOf, type InboxCounts } from './stats.ts'
 
-/** An attempt that failed, and its event. */
 export interface Failure {
   readonly event: EventRecord
   readonly attempt: FailedAttempt
 }
 
-/** The counts of an inbox, and what has happened in it since the last check. */
+/** Counts, and what happened since the last check. */
 export interface News {
   readonly counts: InboxCounts
   /** In order of time. */
@@ -16,13 +15,13 @@ export interface News {
   readonly deadLetters: readonly DeadLetter[]
 }
 
-/** The number of events of each state, and of dead letters, that are checked: the newest. */
+/** Newest events checked per state, and newest dead letters. */
 const checkedPerState = 100
 
-/** The states of an event that has just failed. A dead letter is found among the dead letters. */
+/** Where an event with a fresh failure can be. Dead ones are among the dead letters. */
 const failing: readonly EventState[] = ['retrying', 'waiting', 'running', 'handled']
 
-/** Finds what is new in an inbox at each check. The first check finds nothing. */
+/** Reads what is new since the last call. The first call reports nothing. */
 export class NewsReader {
   readonly #inbox: InspectedInbox
   #failures: Seen<Failure> | undefined
@@ -52,18 +51,16 @@ export class NewsReader {
   }
 }
 
-/** Remembers what the last check found. */
 class Seen<Item> {
   readonly #idOf: (item: Item) => string
   #ids: ReadonlySet<string> = new Set()
-  /** The newest time that was seen, in ms. */
   #newest = Number.NEGATIVE_INFINITY
 
   constructor(idOf: (item: Item) => string) {
     this.#idOf = idOf
   }
 
-  /** Returns the items that were not there the last time, the oldest first. */
+  /** Returns the new items, oldest first. */
   unseen(items: readonly Item[], timeOf: (item: Item) => Date): readonly Item[] {
     const ids = new Map(items.map((item) => [this.#idOf(item), item]))
     const found = [...ids].flatMap(([id, item]) => (this.#isNew(id, timeOf(item)) ? [item] : []))
@@ -72,7 +69,7 @@ class Seen<Item> {
     return found.sort((a, b) => timeOf(a).getTime() - timeOf(b).getTime())
   }
 
-  /** An old item can appear when newer ones end. Clocks of servers differ by less than 10 s. */
+  /** Old items can resurface when newer ones end. Server clocks differ by less than 10 s. */
   #isNew(id: string, at: Date): boolean {
     return !this.#ids.has(id) && at.getTime() > this.#newest - 10_000
   }

@@ -13,19 +13,14 @@ const pausesOf = ({ inbox }: ActionContext): Pauses => {
   return inbox.pauses
 }
 
-/** Names what is paused: the inbox, or a handler. */
 const nameOf = ({ handler }: Pick<Pause, 'handler'>): string =>
   handler === undefined ? 'the inbox' : `the handler ${plain(handler)}`
 
-/** Describes a pause in one line. */
 export const pauseText = ({ since, by, ...pause }: Pause): string =>
   `${nameOf(pause)} since ${time(since)}${by === undefined ? '' : `, by ${plain(by)}`}`
 
 export const pause: Action = {
-  help: [
-    'pause',
-    'stops handling in every server: no attempt begins until resume; with --handler, only that handler does not run',
-  ],
+  help: ['pause', 'pauses the inbox on every server until resume; with --handler, only that handler'],
   flags: ['handler', 'reason', 'yes'],
   async run(context) {
     const { inbox, target, values, screen } = context
@@ -50,7 +45,7 @@ export const pause: Action = {
 }
 
 export const resume: Action = {
-  help: ['resume', 'ends the pause of the inbox, or of one handler with --handler'],
+  help: ['resume', 'resumes the inbox, or one handler with --handler'],
   flags: ['handler', 'reason'],
   async run(context) {
     const { handler, json } = context.values

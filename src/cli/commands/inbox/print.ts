@@ -6,7 +6,6 @@ import { type Paint, plain, shellQuoted, table } from '../../shared/text.ts'
 import type { Named, ShownEvent } from './shown.ts'
 import { time } from './times.ts'
 
-/** The words for the states of an event. */
 export const stateWords: Readonly<Record<EventState, string>> = {
   waiting: 'waiting',
   running: 'running',
@@ -15,14 +14,14 @@ export const stateWords: Readonly<Record<EventState, string>> = {
   handled: 'handled',
 }
 
-/** What became of an event that did not come in time. */
+/** What became of an awaited event. */
 export const outcomeWords: Readonly<Record<Overdue['outcome'], string | undefined>> = {
   missing: 'still missing',
   came: 'came later',
   unknown: undefined,
 }
 
-/** Says in which state an event is, or which paused handlers it waits for. Of an overdue event, that says little. */
+/** The state, or the paused handlers it waits for. Overdue events show the awaited event first. */
 export function stateText({ overdue, ...record }: ShownEvent, pauses: readonly Pause[] = []): string {
   const paused = pausedFor(record, pauses)
   const state = paused === undefined ? stateWords[record.state] : `waits for ${inOneLine(paused)} (paused)`
@@ -30,7 +29,7 @@ export function stateText({ overdue, ...record }: ShownEvent, pauses: readonly P
   return `${['overdue', outcomeWords[overdue.outcome] ?? []].flat().join(', ')} (${state})`
 }
 
-/** Formats dead letters for people: one row each, followed by the last error of every handler that failed. */
+/** A row per dead letter, then the last error of each failed handler. */
 export const deadLettersText = (deadLetters: readonly Named<DeadLetter>[], paint: Paint): string =>
   rowsText(
     ['short id', 'died', 'type', 'media', 'attempts', 'key'],
@@ -46,14 +45,14 @@ const deadLetterCells = ({ shortId: id, diedAt, event, attempts, key }: Named<De
   plain(event?.type ?? '(unreadable)'),
   plain(event?.mediaId ?? '-'),
   `${attempts}`,
-  // The last column, because most keys are long.
+  // Last, because most keys are long.
   shellQuoted(key),
 ]
 
 const deadLetterErrors = ({ unreadable, failures }: DeadLetter): string[] =>
   unreadable === undefined ? errorLines(failures) : [`  could not be parsed: ${inOneLine(unreadable.reason)}`]
 
-/** Formats events for people: one row each, followed by the errors of its last attempt that failed. */
+/** A row per event, then the errors of its last failed attempt. */
 export const eventsText = (events: readonly ShownEvent[], pauses: readonly Pause[], paint: Paint): string =>
   rowsText(
     ['short id', 'received', 'state', 'type', 'media', 'attempts', 'key'],
@@ -75,7 +74,6 @@ const eventCells = (event: ShownEvent, pauses: readonly Pause[]): string[] => [
 
 const lastErrors = ({ failedAttempts }: EventRecord): string[] => errorLines(failedAttempts.at(-1)?.failures ?? [])
 
-/** Formats open expectations for people: one row each. */
 export const expectedText = (expected: readonly OpenExpectation[], paint: Paint): string =>
   rowsText(['due', 'rule', 'began', 'media'], expected, expectedCells, () => [], paint)
 
@@ -103,7 +101,6 @@ export const errorLines = (failures: readonly HandlerFailure[]): string[] =>
 
 export const inOneLine = (text: string): string => plain(text.replace(/\s*\n\s*/g, ' ').slice(0, 200))
 
-/** Formats a dead letter for machines. */
 export const deadLetterJson = ({ unreadable, ...deadLetter }: DeadLetter) => ({
   ...deadLetter,
   ...(unreadable && { unreadable: unreadableJson(unreadable) }),
@@ -114,12 +111,12 @@ const unreadableJson = ({ body, ...unreadable }: UnreadableDelivery) => ({
   ...bodyJson(body),
 })
 
-/** Bytes that are not UTF-8 would be lost in a text. */
+/** Base64 for bytes that are not UTF-8, which a string would lose. */
 export function bodyJson(bytes: Uint8Array): { readonly body: string } | { readonly bodyBase64: string } {
   const buffer = Buffer.from(bytes)
   const body = buffer.toString()
   return Buffer.from(body).equals(buffer) ? { body } : { bodyBase64: buffer.toString('base64') }
 }
 
-/** Writes a number of things, such as `1 dead letter` or `3 dead letters`. */
+/** `1 dead letter`, `3 dead letters`. */
 export const counted = (count: number, thing: string): string => `${count} ${thing}${count === 1 ? '' : 's'}`

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os'
 import type { NewOperation } from '../../../inbox/reading.ts'
 import type { ActionContext } from './action.ts'
 
-/** The name of the user who runs the program. A container may have none. */
+/** `undefined` in a container without a user name. */
 export function userName(): string | undefined {
   try {
     return userInfo().username || undefined
@@ -11,7 +11,7 @@ export function userName(): string | undefined {
   }
 }
 
-/** Stores what was done, for the page that shows who did what. */
+/** Records who did what, for the dashboard. */
 export async function recordOperation(
   { inbox, values, screen }: ActionContext,
   operation: NewOperation,
@@ -19,6 +19,6 @@ export async function recordOperation(
   try {
     await inbox.operations.add({ by: userName(), reason: values.reason, ...operation })
   } catch (error) {
-    screen.note(`it was done, but who did it could not be stored: ${(error as Error).message}`)
+    screen.note(`done, but the record of who did it could not be stored: ${(error as Error).message}`)
   }
 }

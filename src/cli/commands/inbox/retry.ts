@@ -8,7 +8,7 @@ import { whyUnknown } from './show.ts'
 const because: Readonly<Record<EventState, string>> = {
   waiting: 'it waits to start',
   running: 'its handlers are running',
-  retrying: 'it began to wait this moment',
+  retrying: 'it started waiting just now; try again',
   dead: 'it is a dead letter',
   handled: 'it was handled',
 }

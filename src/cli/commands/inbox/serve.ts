@@ -15,7 +15,7 @@ export const serve: Action = {
   serves: true,
   async run(context) {
     const { inbox, target, values, screen } = context
-    // It is loaded only here: the other actions start faster without it.
+    // Lazy: the other actions start faster without it.
     const [{ createDashboard }, { tokenRule }] = await Promise.all([
       import('../../../dashboard/dashboard.ts'),
       import('../../../dashboard/access/local-only.ts'),
@@ -27,7 +27,7 @@ export const serve: Action = {
     const server = createServer(page.node)
     const url = `${await listenOn(server, values.port ?? servePort)}/?token=${token}`
     if (values.json) screen.json({ url })
-    else screen.print(`The page of ${plain(name)}, until you press Ctrl-C: ${url}`)
+    else screen.print(`Dashboard of ${plain(name)}, until Ctrl-C: ${url}`)
     await interrupted(screen.signal)
     server.close()
     server.closeAllConnections()
@@ -36,7 +36,7 @@ export const serve: Action = {
   },
 }
 
-/** Prints warnings and errors, without the password of the target. */
+/** Logs warnings and errors, without the target's password. */
 function loggerOf({ target, screen }: ActionContext): Logger {
   const note = (details: object, message: string): void => {
     const reason = explained((details as { err?: unknown }).err, target)

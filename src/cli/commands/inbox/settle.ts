@@ -19,7 +19,7 @@ const settle =
       screen,
     )
     if (done.length > 0) await recordOperation(context, { act, keys: done })
-    // With --all, a missing key is not an error: another user or process has just replayed or discarded it.
+    // With --all, a missing key is fine: somebody else has just replayed or discarded it.
     const unknown = all ? [] : missing
     if (json) screen.json({ [past]: done, missing: unknown })
     else screen.print(`${counted(done.length, 'dead letter')} ${past}${done.length > 0 ? then : ''}`)
@@ -28,10 +28,10 @@ const settle =
     return unknown.length === 0 ? 0 : 1
   }
 
-/** Time without news after which replayed events are no longer followed (ms): no server may have the inbox open. */
+/** Stops following replayed events after this time without news (ms). No server may be running. */
 const patienceMs = 2_000
 
-/** Follows replayed events until they have ended, or none has for a while. */
+/** Follows replayed events until all have ended, or nothing happens for a while. */
 async function outcomeText({ inbox, screen }: ActionContext, keys: readonly string[]): Promise<string> {
   const replayed = new ReplayedEvents(inbox)
   for (const key of keys) replayed.add(key)
@@ -47,7 +47,7 @@ async function outcomeText({ inbox, screen }: ActionContext, keys: readonly stri
   return `So far ${handled} handled, ${dead} failed again, ${open} open${gone === 0 ? '' : `, ${gone} no longer known`}.`
 }
 
-/** @throws UsageError for flags and keys that do not go together */
+/** @throws UsageError for keys and flags that conflict */
 export function checkDeadLetterArguments(name: string, keys: readonly string[], values: InboxInput['values']): void {
   const { all, type, since, yes } = values
   if (keys.length > 0 === (all === true)) throw new UsageError(`${name} takes either keys or --all`)
@@ -57,11 +57,11 @@ export function checkDeadLetterArguments(name: string, keys: readonly string[], 
 }
 
 const replayed =
-  ': handled within a second by the server that has the inbox open, or else by the next one that opens it.\n' +
-  'An unreadable delivery that still cannot be parsed stays. The log of that server says why.'
+  ': handled within a second if a server has the inbox open, otherwise when one opens it.\n' +
+  "An unreadable delivery that still cannot be parsed stays a dead letter. The server's log says why."
 
 export const replay: Action = {
-  help: ['replay <key…|--all>', 'passes dead letters to the handlers that have not completed, with fresh attempts'],
+  help: ['replay <key…|--all>', 'runs the unfinished handlers of dead letters again, with fresh attempts'],
   flags: ['all', 'type', 'since', 'perSecond', 'reason'],
   takes: 'keys',
   run: settle('replay', 'replayed', replayed),

@@ -34,7 +34,7 @@ export const show: Action = {
   },
 }
 
-/** Says why an inbox does not know an event. */
+/** Why an inbox may not know an event. */
 export const whyUnknown = (states: readonly EventState[]): string =>
   `its delivery has not arrived or was rejected, its type has no handler, it was discarded, or it was handled${
     states.includes('handled') ? ' so long ago that it is forgotten (24 h by default)' : ' (this inbox forgets those)'
@@ -73,7 +73,7 @@ function eventText(record: ShownEvent, target: Target, pauses: readonly Pause[])
 }
 
 function overdueFacts({ event }: EventRecord, { rule, begunBy, awaited, came, outcome }: Overdue) {
-  const unknown = 'not known, since this inbox forgets what it has handled'
+  const unknown = 'unknown: this inbox forgets events once they are handled'
   const what = `${outcomeWords[outcome] ?? unknown}${came ? `, ${time(came.receivedAt)}` : ''}`
   return {
     rule: inOneLine(rule),
@@ -93,7 +93,7 @@ const attemptText = ({ number, failures, failedAt }: FailedAttempt): string =>
     ]),
   ].join('\n')
 
-/** Names the trace by its id if it has one that tools for traces know. */
+/** The trace id, or all fields in a format other than W3C's. */
 function traceFacts(trace: TraceCarrier): Readonly<Record<string, string>> {
   const [, id] = /^[\da-f]{2}-([\da-f]{32})-/.exec(trace['traceparent'] ?? '') ?? []
   if (id !== undefined) return { trace: id }
@@ -124,6 +124,6 @@ function unreadableText({ shortId, key, receivedAt, diedAt, unreadable }: Named<
     'body' in content
       ? `body, ${body.length} bytes:\n${content.body.split('\n').map(plain).join('\n')}`
       : `body, ${body.length} bytes that are not UTF-8, in base64:\n${content.bodyBase64}`
-  const next = `To parse and handle it, once a version that can is deployed:\n  ${commandLine(target, 'replay', key)}`
+  const next = `To try again, once you have deployed a version that can parse it:\n  ${commandLine(target, 'replay', key)}`
   return [factsText(facts), text, next].join('\n\n')
 }

@@ -4,14 +4,12 @@ import { table } from '../../shared/text.ts'
 import type { Action } from './action.ts'
 import { pauseText } from './pauses.ts'
 
-/** The number of events by state, and how long the oldest of those that wait has waited. */
 export interface InboxCounts {
   readonly waiting: number
   /** Absent for a file: only the process that handles its events knows. */
   readonly running?: number
   readonly retrying: number
   readonly deadLetters: number
-  /** Absent if no expectation is open. */
   readonly expected?: number | undefined
   readonly oldestWaitingAt?: Date
   readonly oldestWaitingMs?: number
@@ -27,10 +25,7 @@ export async function countsOf({ stats, events }: InspectedInbox): Promise<Inbox
 }
 
 export const stats: Action = {
-  help: [
-    'stats',
-    'counts the events by state, and says how long the oldest one has waited to start, and what is paused',
-  ],
+  help: ['stats', 'counts events by state, and shows how long the oldest has waited and what is paused'],
   flags: [],
   async run({ inbox, values, screen }) {
     const counts = await countsOf(inbox)

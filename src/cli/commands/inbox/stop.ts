@@ -6,7 +6,7 @@ import { recordOperation } from './record-operation.ts'
 import { whyUnknown } from './show.ts'
 
 export const stop: Action = {
-  help: ['stop <key>', 'asks the process that handles an event to stop its handler (Postgres only)'],
+  help: ['stop <key>', 'stops the running handler of an event (Postgres only)'],
   flags: ['reason'],
   takes: 'key',
   async run(context) {
@@ -18,15 +18,15 @@ export const stop: Action = {
     if (isAsked) {
       const next = `To see its outcome: ${commandLine(target, 'show', key)}`
       if (!values.json)
-        screen.print(`its process was asked to stop the handler, whose run then fails as if its time was up\n${next}`)
+        screen.print(`asked its process to stop the handler; the attempt then fails like a timeout\n${next}`)
       return 0
     }
     const state = (await inbox.events.get(key))?.state
     if (state === undefined) screen.note(`no event has the key ${shellQuoted(key)}: ${whyUnknown(inbox.events.states)}`)
     else if (target.kind !== 'postgres' && (state === 'waiting' || state === 'running'))
       screen.note(
-        'only the process that handles an event in SQLite or Redis can stop its handler: on the dashboard of that ' +
-          'process, or with receiver.inbox.events.stop(key)',
+        'with SQLite or Redis, only the process that runs a handler can stop it: use its dashboard, or ' +
+          'receiver.inbox.events.stop(key)',
       )
     else screen.note(`no handler runs for ${shellQuoted(key)}; its state: ${stateWords[state]}`)
     return 1

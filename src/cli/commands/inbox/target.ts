@@ -1,13 +1,12 @@
 import type { InspectedInbox } from '../../../inbox/reading.ts'
 import { type Flag, flagName, required, text, UsageError } from '../../shared/flags.ts'
 
-/** The flag with the place of the inbox. A URL can contain a password, so a dash reads it from standard input. */
+/** Where the inbox is. A URL can contain a password, so `-` reads it from standard input. */
 export const targetFlag: Flag<string> & { readonly required: true } = required({
   ...text('<target>', 'a SQLite file, a postgres:// or postgresql:// URL, or a redis:// or rediss:// URL'),
   stdin: true,
 })
 
-/** The flags that name the inbox within its server. */
 export const placeFlags = {
   schema: text('<name>', 'Postgres: the schema of the tables (default: media_webhooks)'),
   queue: text('<name>', 'Redis: the name of the queue (default: media-webhooks)'),
@@ -18,16 +17,15 @@ interface PlaceFlags {
   readonly queue: string | undefined
 }
 
-/** The inbox that the command line names. */
 export interface Target {
   readonly kind: 'file' | 'postgres' | 'redis'
-  /** The path of the file or the URL of the server, which can contain a password. */
+  /** File path or server URL. The URL may contain a password. */
   readonly address: string
-  /** The schema or the queue. `undefined`: the standard one. */
+  /** Schema or queue. `undefined` for the default. */
   readonly name: string | undefined
 }
 
-/** @throws UsageError without the target, because a URL can contain a password */
+/** @throws UsageError that does not quote the target, which may contain a password */
 export function readTarget(address: string, { schema, queue }: PlaceFlags): Target {
   const kind = kindOf(address)
   if (schema !== undefined && kind !== 'postgres') throw new UsageError(`${flagName('schema')} is for Postgres only`)
@@ -39,12 +37,12 @@ function kindOf(address: string): Target['kind'] {
   if (/^postgres(ql)?:\/\//i.test(address)) return 'postgres'
   if (/^rediss?:\/\//i.test(address)) return 'redis'
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(address)) return 'file'
-  throw new UsageError('<target> takes the path of a file, a postgres:// URL or a redis:// URL')
+  throw new UsageError('<target> must be a file, a postgres:// URL or a redis:// URL')
 }
 
-// The packages are loaded only here: other commands need none of them, and each target only its own.
+// Lazy imports: each target needs only its own driver, other commands none.
 
-/** Opens an inbox to read it. It makes no file, tables or queue. */
+/** Opens an inbox for reading. Never creates a file, tables or a queue. */
 export async function openTarget({ kind, address, name }: Target): Promise<InspectedInbox> {
   if (kind === 'file') {
     const { openInboxFile } = await import('../../../inbox/sqlite.ts')

@@ -1,6 +1,5 @@
 import { ageText } from '../../../internal/duration.ts'
 
-/** Writes a time, and how far it is from now. */
 export function time(at: Date): string {
   const sinceMs = Date.now() - at.getTime()
   const distance = sinceMs < 0 ? `in ${ageText(-sinceMs)}` : `${ageText(sinceMs)} ago`

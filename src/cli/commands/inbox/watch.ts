@@ -8,16 +8,13 @@ import { type Failure, type News, NewsReader } from './news.ts'
 import { deadLetterJson, errorLines, inOneLine } from './print.ts'
 import type { InboxCounts } from './stats.ts'
 
-/** Minimum pause between two checks, in ms. */
+/** Minimum delay between checks (ms). */
 const delayMs = 1_000
 
-/** The pause after a check that took long, as a multiple of that time: checks must not slow the inbox down. */
+/** Delay after a slow check, in multiples of its duration, so checks don't slow the inbox down. */
 const pauseFactor = 4
 
-/**
- * Without a terminal, the longest silence if nothing changes, in ms. The next line shows whether the reader is still
- * there.
- */
+/** Longest silence without a terminal (ms). Writing a line detects that the reader is gone. */
 const maxSilenceMs = 60_000
 
 export const watch: Action = {
@@ -36,7 +33,7 @@ export const watch: Action = {
         show(await reader.read())
         isUnreachable = false
       } catch (error) {
-        // An outage ends only a command that has shown nothing yet.
+        // An outage ends the command only before anything was shown.
         if (isFirst) throw error
         const reason = explained(error, target)
         if (!isUnreachable)
@@ -52,7 +49,7 @@ export const watch: Action = {
   },
 }
 
-/** Makes the function that shows the news: as JSON, at the end of a terminal, or as a line each. */
+/** Prints news as JSON, as lines, or at the bottom of a terminal. */
 function printer({ values, screen }: ActionContext): (news: News) => void {
   let last = ''
   let lastAt = 0
@@ -60,8 +57,8 @@ function printer({ values, screen }: ActionContext): (news: News) => void {
     for (const failure of failures) values.json ? screen.json(failureJson(failure)) : screen.print(failureText(failure))
     for (const deadLetter of deadLetters)
       values.json ? screen.json({ deadLetter: deadLetterJson(deadLetter) }) : screen.print(deadLetterText(deadLetter))
-    if (screen.draw !== undefined && !values.json) return screen.draw([countsText(counts), 'Ctrl-C ends this.'])
-    // Without a terminal, a line each second would hide what happens.
+    if (screen.draw !== undefined && !values.json) return screen.draw([countsText(counts), 'Press Ctrl-C to stop.'])
+    // Without a terminal, print only changes.
     const { oldestWaitingMs: _, oldestWaitingAt: __, ...numbers } = counts
     const at = new Date()
     if (last === JSON.stringify(numbers) && at.getTime() < lastAt + maxSilenceMs) return

@@ -4,14 +4,14 @@ import { plain } from '../../shared/text.ts'
 import { codeFor, describeDigest, type FoundDigest, findDigest } from './find-digest.ts'
 import { findVerifiers, type ReceivedDelivery, timesIn } from './find-verifiers.ts'
 
-/** Advice on the verifier to use, derived from one delivery. */
+/** Which verifier to use, judged by one delivery. */
 export interface Advice {
   readonly text: string
-  /** Lines of code to paste, the best first. */
+  /** Code to paste, the best first. */
   readonly lines: readonly string[]
 }
 
-/** @param secret the secret that the sender signs with, if it is known */
+/** @param secret the sender's secret, if known */
 export async function advise(delivery: ReceivedDelivery, secret: string | undefined): Promise<Advice> {
   const proved = secret === undefined ? undefined : await adviseFromProof(delivery, secret)
   return proved ?? adviseFromLooks(delivery, secret !== undefined)
@@ -23,19 +23,19 @@ async function adviseFromProof(delivery: ReceivedDelivery, secret: string): Prom
   for (const time of timesIn(delivery)) {
     const then = await findVerifiers(delivery, secret, () => time * 1_000)
     const off = Math.round(Math.abs(Date.now() / 1_000 - time))
-    const text = `It is signed with this secret, but its time differs from this machine's by ${off} s. With the right time, this verifies it:`
+    const text = `It is signed with this secret, but its time is ${off} s off this machine's clock. Fix the clock, then verify it with:`
     if (then.length > 0) return { text, lines: then.map(lineFor) }
   }
   const digest = findDigest(delivery, secret)
   return digest && adviseFromDigest(digest)
 }
 
-/** Advice for a signature in a form that no verifier of the package reads on its own. */
+/** For a form of signature that no verifier of the package reads by itself. */
 function adviseFromDigest(digest: FoundDigest): Advice {
   const described = `The delivery proves its sender. ${plain(describeDigest(digest))}`
   const code = codeFor(digest)
   if (code !== undefined) return { text: `${described} Verify it with:`, lines: [code] }
-  return { text: `${described} No verifier of this package computes that: write your own.`, lines: [] }
+  return { text: `${described} No verifier of this package does that: write your own.`, lines: [] }
 }
 
 function adviseFromLooks(delivery: ReceivedDelivery, secretIsKnown: boolean): Advice {

@@ -3,35 +3,35 @@ import type { HashAlgorithm } from '../../../index.ts'
 import { quote, secretVariable } from '../../shared/schemes.ts'
 import type { ReceivedDelivery } from './find-verifiers.ts'
 
-/** A text inside the value of a header, such as the signature in `t=1700000000,v1=5257a8…`. */
+/** A part of a header value, such as the signature in `t=1700000000,v1=5257a8…`. */
 interface HeaderPart {
   readonly header: string
-  /** The text right before it, such as `v1=`. */
+  /** What stands before it, such as `v1=`. */
   readonly label: string
   readonly text: string
 }
 
-/** An HMAC of a delivery, found inside a header. */
+/** An HMAC found in a header. */
 export interface FoundDigest {
   readonly algorithm: HashAlgorithm
   readonly encoding: 'hex' | 'base64' | 'base64url'
   readonly digest: HeaderPart
-  /** The time that is signed with the body. Absent if only the body is signed. */
+  /** The signed time. Absent if only the body is signed. */
   readonly time: HeaderPart | undefined
-  /** The text between the time and the body in what is signed. */
+  /** Between time and body in the signed text. */
   readonly separator: string
 }
 
-// Limits on the work. No sender has more.
+// Bound the work; no sender has more.
 const maxHeaders = 64
 const maxTimes = 8
 
 const algorithms = ['sha256', 'sha512', 'sha1'] as const
 const separators = ['.', ':', ''] as const
-// Padding is optional: the digest is looked for without it.
+// Searched without padding, which is optional.
 const encodings = ['hex', 'base64', 'base64url'] as const
 
-/** Looks in every header for an HMAC of the body, or of a time in any header and the body. */
+/** Searches all headers for an HMAC of the body, or of a time from any header and the body. */
 export function findDigest(delivery: ReceivedDelivery, secret: string): FoundDigest | undefined {
   const fields = delivery.fields.slice(0, maxHeaders).map(([name, value]) => [name.toLowerCase(), value] as const)
   const times = timesInside(fields).flatMap((time) => separators.map((separator) => ({ time, separator })))
@@ -48,7 +48,6 @@ export function findDigest(delivery: ReceivedDelivery, secret: string): FoundDig
   return undefined
 }
 
-/** Describes what is signed, and where the signature is. */
 export function describeDigest({ algorithm, encoding, digest, time, separator }: FoundDigest): string {
   const signed = time === undefined ? 'the body' : `the time (${placeOf(time)}), '${separator}' and the body`
   return `The ${encoding} text (${placeOf(digest)}) is the HMAC-${algorithm.toUpperCase()} of ${signed}.`
@@ -58,8 +57,8 @@ const placeOf = ({ header, label }: HeaderPart): string =>
   `${label === '' ? 'in' : `after ${label} in`} the header ${header}`
 
 /**
- * Writes the code of a verifier that takes the header apart and leaves the rest to `hmacSignature`.
- * @returns `undefined` if `hmacSignature` cannot verify the signature
+ * Code for a verifier that parses the header and leaves the rest to `hmacSignature`.
+ * @returns `undefined` if `hmacSignature` can't verify this form
  */
 export function codeFor({ algorithm, encoding, digest, time, separator }: FoundDigest): string | undefined {
   if (encoding === 'base64url' || (time !== undefined && separator !== '.')) return undefined
@@ -93,10 +92,10 @@ export function codeFor({ algorithm, encoding, digest, time, separator }: FoundD
 
 type Fields = readonly (readonly [name: string, value: string])[]
 
-/** A name and what separates it from its value, at the end of a text. */
+/** A name and its separator, at the end of a text. */
 const labelBefore = /(?:^|[^\w-])([\w-]{1,32}[=:] ?"?)$/
 
-/** Lists the texts in the headers that may be a time in Unix seconds. */
+/** Texts in headers that may be Unix seconds. */
 function timesInside(fields: Fields): HeaderPart[] {
   const times = fields.flatMap(([header, value]) =>
     [...value.matchAll(/(?<![\w.])(?:([\w-]{1,32}[=:] ?"?))?(\d{9,11})(?!\w)/g)].map(([, label = '', text = '']) => {
@@ -116,5 +115,5 @@ function partWith(text: string, encoding: FoundDigest['encoding'], fields: Field
   return undefined
 }
 
-/** Only the slash needs an escape: a label holds letters, digits, and characters without a meaning in a pattern. */
+/** Only slashes need escaping: labels contain no other special characters. */
 const escaped = (pattern: string): string => pattern.replaceAll('/', '\\/')

@@ -2,23 +2,20 @@ import { createHmac } from 'node:crypto'
 import { type SigningOptions, verifierFor } from '../../../emulator/sending/signing.ts'
 import type { HashAlgorithm, SignatureEncoding, SignedDelivery } from '../../../index.ts'
 
-/** A delivery with its body, as it arrived. */
 export interface ReceivedDelivery extends SignedDelivery {
-  /** The header fields in their original order. */
   readonly fields: readonly (readonly [name: string, value: string])[]
 }
 
 /**
- * Finds the schemes whose verifiers accept a delivery with a secret. Those that prove more come first. Each result is
- * proven: its verifier has accepted the delivery.
- * @param now the clock, in ms since the epoch
+ * Finds the schemes whose verifiers accept a delivery with this secret, the strongest first.
+ * @param now the clock (ms since the epoch)
  */
 export async function findVerifiers(
   delivery: ReceivedDelivery,
   secret: string,
   now: () => number = Date.now,
 ): Promise<SigningOptions[]> {
-  // A limit on the work. No sender has more headers.
+  // Bounds the work; no sender has more headers.
   const fields = delivery.fields.slice(0, 64).map(([name, value]) => [name.toLowerCase(), value] as const)
   const seen = { ...delivery, fields }
   const candidates = finders.flatMap((find) => find(seen, secret))
@@ -26,10 +23,10 @@ export async function findVerifiers(
   return candidates.filter((_, index) => accepted[index])
 }
 
-// Limit on the work. No sender has more.
+// Bounds the work; no sender has more.
 const maxTimes = 4
 
-/** Finds the times at which a delivery may have been signed (Unix seconds): headers, or entries such as `t=…` in them. */
+/** Possible signing times (Unix seconds) in headers, or in entries such as `t=…`. */
 export const timesIn = ({ fields }: Pick<ReceivedDelivery, 'fields'>): number[] =>
   fields
     .flatMap(([, value]) => value.split(','))
@@ -44,17 +41,16 @@ async function accepts(scheme: SigningOptions, now: () => number, delivery: Sign
   try {
     return (await verifierFor(scheme, now).verify(delivery)).verified
   } catch {
-    // This scheme cannot use the secret.
+    // The secret does not suit this scheme.
     return false
   }
 }
 
-/** Proposes schemes that a delivery could be signed with. */
 type Finder = (delivery: ReceivedDelivery, secret: string) => SigningOptions[]
 
 const standardWebhooks: Finder = (_, secret) => [{ scheme: 'standard-webhooks', secret }]
 
-/** Looks for headers with a time and a digest in hex, under any names. */
+/** Headers with a time and a hex digest, under any names. */
 const timestampedSignature: Finder = ({ fields }, secret) =>
   fields.flatMap(([header, value]) => {
     const entries = value.split(',').map((entry) => entry.split('='))
@@ -70,7 +66,7 @@ const timestampedSignature: Finder = ({ fields }, secret) =>
     }))
   })
 
-/** Looks for headers that end with an HMAC of the body, or of a time and the body. The text before it is the prefix. */
+/** Headers that end with an HMAC of the body, or of a time and the body. What precedes it is the prefix. */
 const hmacSignature: Finder = ({ fields, body }, secret) => {
   const found: SigningOptions[] = []
   const times = fields.filter(([, value]) => unixTime.test(value)).slice(0, maxTimes)
@@ -93,7 +89,7 @@ const digests = (['sha256', 'sha512', 'sha1'] as const).flatMap((algorithm: Hash
   (['hex', 'base64'] as const).map((encoding: SignatureEncoding) => [algorithm, encoding] as const),
 )
 
-/** Puts the hex digits at the end of a value in lower case, and leaves the prefix alone. */
+/** Lower-cases the hex digits at the end, not the prefix. */
 const lowerEnd = (value: string, length: number): string => value.slice(0, -length) + value.slice(-length).toLowerCase()
 
 const basicAuth: Finder = ({ fields }, secret) =>
@@ -125,7 +121,7 @@ const urlToken: Finder = ({ url }, secret) => {
 
 const finders = [standardWebhooks, timestampedSignature, hmacSignature, basicAuth, headerToken, urlToken]
 
-/** Returns the prefix of a value that ends with a text: none, a scheme such as `Bearer `, or a name such as `sha256=`. */
+/** The prefix before a text at the end of a value: none, `Bearer `, `sha256=` and the like. */
 function prefixBefore(text: string, value: string, form = /^([\w-]{1,32}[=:, ] ?)?$/): string | undefined {
   if (!value.endsWith(text)) return undefined
   const prefix = value.slice(0, value.length - text.length)
@@ -141,6 +137,5 @@ const defaults: Readonly<Record<string, string>> = {
   signature: 'v1',
 }
 
-/** Leaves out the options that have their default value. */
 const withoutDefaults = (options: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.entries(options).filter(([name, value]) => value !== defaults[name]))

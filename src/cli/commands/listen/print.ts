@@ -4,18 +4,15 @@ import type { Screen } from '../../shared/screen.ts'
 import { plain, table } from '../../shared/text.ts'
 import type { ReportedDelivery } from './received.ts'
 
-/** A delivery for printing, with its credentials masked. */
 type Described = ReturnType<typeof describe>
 
-/** The secrets to mask. */
 interface MaskOptions {
-  /** The shared secret, which is masked everywhere. */
   readonly secret: string | undefined
-  /** `true` if the last segment of the path is the secret. */
+  /** The last path segment is the secret. */
   readonly tokenInPath: boolean
 }
 
-/** Describes a delivery for people and machines, with its credentials masked. */
+/** Masks credentials and collects what both outputs show. */
 export function describe({ delivery, method, report, event }: ReportedDelivery, { secret, tokenInPath }: MaskOptions) {
   const hide = (text: string): string => withoutSecret(text, secret)
   return {
@@ -36,7 +33,6 @@ export function describe({ delivery, method, report, event }: ReportedDelivery, 
 
 const isUrl = /^(\w+:\/)?\//
 
-/** Prints a delivery: a line for its outcome, a line for its event, then its headers. */
 export function printDelivery(described: Described, { print, paint }: Screen): void {
   const { at, method, url, outcome, status, reason, headers, event } = described
   const style = status !== 200 ? 'yellow' : outcome === 'accepted' ? 'green' : 'dim'

@@ -16,22 +16,21 @@ import {
 import { within } from '../../../internal/timers.ts'
 import type { ReceivedDelivery } from './find-verifiers.ts'
 
-/** A delivery, and the receiver's report on it. */
 export interface ReportedDelivery {
   readonly delivery: ReceivedDelivery
   readonly method: string
   readonly report: DeliveryReport
-  /** Absent if the delivery is malformed, or was rejected before its body was read. */
+  /** Absent if it is malformed, or was rejected before its body was read. */
   readonly event: MediaEvent | undefined
 }
 
-/** The limits for a body that the receiver did not read: its size in bytes, and the time in ms. */
+/** Limits for a body that the receiver left unread: bytes, ms. */
 const [bodyLimit, bodyTimeMs] = [65_536, 2_000]
 
-// The command prints what the receiver would log.
+// The command prints this itself.
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-/** Reads the media service's payloads. It takes those of any other sender as well, whose fields nobody knows here. */
+/** Reads the media service's payloads, and accepts any other sender's without knowing its fields. */
 const anySender: MediaService = {
   ...mediaService,
   read(payload, headers) {
@@ -45,19 +44,18 @@ const anySender: MediaService = {
   },
 }
 
-/** Creates a receiver for node:http that reports each delivery after it is acknowledged. */
+/** A node:http listener that reports each delivery once it is answered. */
 export function createListener(verify: Verifier, onDelivery: (reported: ReportedDelivery) => void) {
   const reports = new WeakMap<Delivery, DeliveryReport>()
   const receiver = createReceiver({ sender: anySender, verify, logger: silent, telemetry: reporting(reports) })
   receiver.onAny(() => {}, { name: 'listen' })
 
-  /** Hands a delivery to the receiver, and keeps a copy of its body. */
   const receive = async (delivery: Delivery, { rawHeaders }: IncomingMessage) => {
     const body = recorded(delivery.body)
     const watched = { ...delivery, body: body.read }
     const acknowledgement = await receiver.receive(watched)
     const report = reports.get(watched)
-    // A verifier that needs no body rejects the delivery before it is read. The advice needs the body.
+    // A token verifier rejects before the body is read, but the advice needs it.
     if (report?.outcome === 'unauthorized' && !body.wasRead()) {
       await within(bodyTimeMs, body.read(bodyLimit), () => {})
     }
@@ -78,7 +76,7 @@ export function createListener(verify: Verifier, onDelivery: (reported: Reported
   return { listener, close: () => receiver.close({ timeoutMs: 1_000 }) }
 }
 
-/** Notes the report of each delivery: a hook would not know which delivery its report is of. */
+/** Maps deliveries to reports. A hook would not tell which delivery a report is about. */
 const reporting = (reports: WeakMap<Delivery, DeliveryReport>): Telemetry => ({
   opened() {},
   closing() {},

@@ -10,38 +10,33 @@ import { checkNotItself, createForwarder, type Forwarder, makeFolder, printForwa
 import { describe, printDelivery } from './print.ts'
 import { createListener, type ReportedDelivery } from './received.ts'
 
-/** The port of `listen` and `dev`. */
+/** Default port of `listen`, and of `dev` with `--base-url`. */
 export const standardPort = 4020
 
-/** The options of {@link startListening}. */
 interface ListeningOptions {
   readonly port: number
-  /** The scheme that deliveries are verified with. Without one, all are accepted. */
+  /** Without one, all deliveries are accepted. */
   readonly scheme?: SigningOptions | undefined
-  /** A secret that must not be printed, and that the advice tries. */
+  /** Never printed. The advice tries it. */
   readonly secret?: string | undefined
-  /** The URL to forward deliveries to. */
   readonly to: string | undefined
-  /** The folder for deliveries. With a URL to forward to, it is a new temporary one if it is left out. */
+  /** Folder for deliveries. Default: a temporary one if they are forwarded, otherwise none. */
   readonly save: string | undefined
   readonly json: true | undefined
-  /** `true` prints which verifier fits the deliveries, unless they are verified. */
+  /** Prints which verifier fits, unless deliveries are verified. */
   readonly advises: boolean
 }
 
-/** A server that prints, keeps and forwards deliveries. */
 interface Listening {
   readonly url: string
-  /** The folder that deliveries are kept in. */
   readonly folder: string | undefined
-  /** Cuts off open connections, and resolves once every delivery is printed. */
+  /** Cuts open connections, then resolves once every delivery is printed. */
   close(): Promise<void>
 }
 
 /**
- * Starts a server that accepts deliveries at any path.
- * @throws UsageError if the URL to forward to is the server itself
- * @throws Error if the folder cannot be made or the port cannot be listened on
+ * @throws UsageError if it would forward to itself
+ * @throws Error if it can't create the folder or listen on the port
  */
 export async function startListening(options: ListeningOptions, screen: Screen): Promise<Listening> {
   const { port, scheme, secret, to, save } = options
@@ -71,17 +66,15 @@ export async function startListening(options: ListeningOptions, screen: Screen):
 }
 
 interface PrintOptions extends Omit<ListeningOptions, 'port' | 'save'> {
-  /** Keeps a delivery, and forwards it to the URL. */
   readonly forward: Forwarder | undefined
 }
 
-/** Creates the function that forwards a delivery, and prints it with its answer and with advice. */
+/** Forwards a delivery, then prints it with the answer and the advice. */
 function deliveryPrinter({ scheme, secret, forward, to, json, advises }: PrintOptions, screen: Screen) {
   let lastAdvice: string | undefined
   return async (reported: ReportedDelivery): Promise<void> => {
     const { delivery, report } = reported
     const described = describe(reported, { secret, tokenInPath: hasTokenInPath(scheme) })
-    // A verified delivery needs no advice.
     const needed = advises && (scheme === undefined || report.outcome === 'unauthorized')
     const advice = needed && delivery.body.length > 0 ? await advise(delivery, secret) : undefined
     const sent = report.status === 200 ? await forward?.(delivery) : undefined

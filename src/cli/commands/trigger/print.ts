@@ -7,14 +7,12 @@ import { plain, table } from '../../shared/text.ts'
 
 interface PrintOptions {
   readonly json?: true | undefined
-  /** Secrets that must not be printed, even if nothing is signed with them. */
+  /** Never printed, even if nothing is signed with them. */
   readonly secret?: string | undefined
   readonly password?: string | undefined
-  /** `true` to add the headers of the request. */
   readonly headers?: true | undefined
 }
 
-/** Creates the function that prints a delivery. */
 export function deliveryPrinter({ json, secret, password, headers }: PrintOptions, screen: Screen) {
   const secrets = [secret, password]
   return (delivery: DeliveryRecord, sending: Sending): void => {
@@ -34,13 +32,9 @@ const headersOf = ({ request }: DeliveryRecord) =>
     plain(isCredential(name, value) ? masked(value) : value),
   ])
 
-/** Counts the events that were acknowledged so far. */
 export const countAcknowledged = (outbox: Outbox): number => count(outbox, 'acknowledged')
 
-/**
- * Prints the totals.
- * @returns `true` if everything that was sent was acknowledged
- */
+/** @returns `true` if everything sent was acknowledged */
 export function printSummary(outbox: Outbox, { json }: PrintOptions, { print, paint }: Screen): boolean {
   const sendings = outbox.list()
   const deliveries = sendings.flatMap((sending) => sending.deliveries)
@@ -62,7 +56,7 @@ function deliveryJson(delivery: DeliveryRecord, { payload, body }: Sending, answ
   const { attempt, copy, startedAt, durationMs, answer, failure, retryInMs } = delivery
   const status = answer?.status
   const event = Object.entries({ type, mediaId, emittedAt, qualities })
-  // A body of another service may have none of these fields.
+  // Other services' bodies may lack these fields.
   const known = Object.fromEntries(body === undefined ? event : event.filter(([, value]) => value !== ''))
   return {
     ...known,
