@@ -139,7 +139,9 @@ export function checkReadingCommand(makePlace: () => Promise<InboxPlace>, knows:
         const { code, errors } = await inbox('events', '--state', state)
         expect(code).toBe(knows[state] ? 0 : 1)
         if (!knows[state])
-          expect(errors).toMatch(/^media-webhooks: (only the process that handles the events of a file|an inbox in Redis)/)
+          expect(errors).toMatch(
+            /^media-webhooks: (only the process that handles the events of a file|an inbox in Redis)/,
+          )
       }
       expect(await inbox('events', '--cursor', 'x')).toMatchObject({ code: 2, errors: expect.stringMatching(/cursor/) })
     })

@@ -82,9 +82,7 @@ describe('listen with a secret', () => {
         const { url, deliveries } = await listen(verify, env)
         await post(url, Object.fromEntries(headers as Headers))
         const [{ advice, lines }] = await deliveries(1)
-        expect(advice).toMatch(
-          /^It is signed with this secret, but its time is 36\d\d s off this machine's clock\. /,
-        )
+        expect(advice).toMatch(/^It is signed with this secret, but its time is 36\d\d s off this machine's clock\. /)
         expect(await isVerified(paste(lines[0], env), options)).toBe(true)
       }
     },

@@ -105,7 +105,9 @@ describe('npm start', () => {
     expect(receiver.stderr).toBe(`port ${port} is taken: pass another --port, or --port 0 for a free one\n`)
     const emulator = await run(['--emulator-port', port, '--exit'])
     expect(emulator.status).toBe(1)
-    expect(emulator.stderr).toBe(`port ${port} is taken: pass another --emulator-port, or --emulator-port 0 for a free one\n`)
+    expect(emulator.stderr).toBe(
+      `port ${port} is taken: pass another --emulator-port, or --emulator-port 0 for a free one\n`,
+    )
 
     await taken.close()
     const { status, lines } = await run(['--port', port, '--exit'])

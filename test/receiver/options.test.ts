@@ -108,9 +108,7 @@ describe('createReceiver does not take', () => {
 
   describe.each(['attempts', 'baseMs', 'maxMs'])('as retry.%s', (name) => {
     test.each([Number.NaN, 0, -1, 1.5, Number.POSITIVE_INFINITY, '5'])('%o', (value) => {
-      expect(build({ retry: { [name]: value } })).toThrow(
-        invalid(new RegExp(`retry: ${name} must be a whole number`)),
-      )
+      expect(build({ retry: { [name]: value } })).toThrow(invalid(new RegExp(`retry: ${name} must be a whole number`)))
     })
   })
 

@@ -57,10 +57,7 @@ describe('a behaviour', () => {
       { sign: { scheme: 'basic-auth', username: 'a:b', password: secret } },
       'basicAuth: give a username without a colon',
     ],
-    [
-      { sign: { scheme: 'hmac-signature', secret, header: '' } },
-      'hmacSignature: header must be the name of a header',
-    ],
+    [{ sign: { scheme: 'hmac-signature', secret, header: '' } }, 'hmacSignature: header must be the name of a header'],
     [
       { sign: { scheme: 'hmac-signature', secret, header: 'x', timestampHeader: 'a b' } },
       'hmacSignature: timestamp: header must be the name of a header',
