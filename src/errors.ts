@@ -31,6 +31,7 @@ export const webhookErrorCodes = [
   'internal',
 ] as const
 
+/** One of {@link webhookErrorCodes}. */
 export type WebhookErrorCode = (typeof webhookErrorCodes)[number]
 
 /**

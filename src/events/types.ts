@@ -47,6 +47,7 @@ export interface SenderEvent<Type extends string = string, Data = unknown> exten
   readonly data: Data
 }
 
+/** The event types of a sender. */
 export type TypeOf<Of extends AnySender> = Of['types'][number]
 
 /** `EventOf<'partial.finished'>` has `quality`, `EventOf<'video.asset.ready', typeof mux>` has `data`. */

@@ -83,6 +83,7 @@ export interface EventsByType {
   readonly 'encoding.failed': EncodingFailedEvent
 }
 
+/** An event of one of the known types. */
 export type KnownEvent = EventsByType[EventType]
 
 /** A parsed event: the same for both wire formats. */
