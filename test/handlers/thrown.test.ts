@@ -44,7 +44,9 @@ describe('a PermanentFailure', () => {
 
   test('is recognised if another copy of the package threw it', async () => {
     const { receiver, handled, outcomes } = receiverWithReports()
-    const foreign = Object.assign(new Error('no'), { [Symbol.for('media-webhooks.retry-after')]: Number.POSITIVE_INFINITY })
+    const foreign = Object.assign(new Error('no'), {
+      [Symbol.for('media-webhooks.retry-after')]: Number.POSITIVE_INFINITY,
+    })
     receiver.onAny(failing(foreign), { name: 'foreign' })
     await handled()
     expect(outcomes()).toEqual(['foreign 1 dead-lettered'])
