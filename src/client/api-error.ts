@@ -25,6 +25,7 @@ export const apiErrorCodes = [
   'bad_answer',
 ] as const
 
+/** One of {@link apiErrorCodes}. */
 export type ApiErrorCode = (typeof apiErrorCodes)[number]
 
 /** Describes a failed call. */

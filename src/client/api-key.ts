@@ -41,11 +41,13 @@ export interface CreateApiKeyParams {
   readonly type?: ApiKeyType | undefined
 }
 
+/** What `update` changes of an API key. */
 export interface UpdateApiKeyParams {
   /** The new name: any text that is not blank. Observed limit: 100 characters. */
   readonly apiKeyName: string
 }
 
+/** Parameters of `listAll` for API keys. */
 export interface ListAllApiKeysParams {
   /** Lists only keys whose name contains this text. */
   readonly search?: string | undefined

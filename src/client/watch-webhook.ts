@@ -37,6 +37,7 @@ export interface WebhookProblem {
 
 /** The options of {@link watchWebhook}. */
 export interface WatchOptions {
+  /** Asked for the webhook. */
   readonly client: Pick<Client, 'webhook'>
   /** The receiver of the webhook's events, with its handlers registered. */
   readonly receiver: Pick<Receiver, 'handles' | 'observe' | 'inbox' | 'setup'>
@@ -51,6 +52,7 @@ export interface WatchOptions {
   readonly onProblem?: (problem: WebhookProblem) => void
 }
 
+/** A running watch. */
 export interface Watch {
   /** Ends the watch. Nothing is reported after that. */
   stop(): void

@@ -39,6 +39,7 @@ export interface ListAllWebhooksParams extends Subscriptions {
   readonly orderBy?: 'asc' | 'desc' | undefined
 }
 
+/** Parameters of `list` for webhooks: one page. */
 export interface ListWebhooksParams extends ListAllWebhooksParams {
   /** @defaultValue 0 */
   readonly offset?: number | undefined

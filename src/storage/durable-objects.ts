@@ -27,6 +27,7 @@ export interface ObjectState {
   readonly storage: ObjectStorage
 }
 
+/** The storage of a Durable Object: the members used here. */
 export interface ObjectStorage {
   readonly sql: ObjectSql
   transactionSync<T>(run: () => T): T

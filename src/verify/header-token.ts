@@ -8,6 +8,7 @@ import { notVerified, type Verifier } from './verifier.ts'
 export interface HeaderTokenOptions {
   /** The token, or several while you change it. Printable ASCII only. */
   readonly secret: Secrets | GetSecrets
+  /** The header with the secret. */
   readonly header: string
   /**
    * The text before the secret, such as `Bearer `. Case-insensitive, like HTTP auth schemes.

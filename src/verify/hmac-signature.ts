@@ -23,6 +23,7 @@ import { notVerified, type Verifier } from './verifier.ts'
 export interface HmacSignatureOptions {
   /** The key, used as its UTF-8 bytes. */
   readonly secret: Secrets | GetSecrets
+  /** The header with the signature. */
   readonly header: string
   /** @defaultValue 'sha256' */
   readonly algorithm?: HashAlgorithm

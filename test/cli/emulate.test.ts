@@ -55,7 +55,7 @@ test('emulate prints each delivery, with the pause before the next one at its ti
   const time = String.raw`\d\d:\d\d:\d\d\.\d{3}`
   const lines = [
     String.raw`${time}  file\.received      attempt 1  503  +\d+\.\d ms  ${host}`,
-    String.raw` {14}not acknowledged \(status\): answered 503; retry in 0\.003 s`,
+    String.raw` {14}not acknowledged \(status\): answered 503; retry in 3 ms`,
     String.raw`${time}  file\.received      attempt 2  200  +\d+\.\d ms  ${host}`,
     String.raw`${time}  encoding\.started   attempt 1  200  +\d+\.\d ms  ${host}`,
   ]
