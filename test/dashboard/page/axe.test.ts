@@ -64,9 +64,9 @@ describeInBrowser('accessibility', () => {
   })
 
   test.each(schemes)('the progress of an action also has none (%s)', async (colorScheme) => {
-    const { receiver } = await failing(400)
+    const { receiver } = await failing(1_000)
     const page = await openPage({ url: await serveInbox(receiver) }, { colorScheme })
-    await page.getByRole('button', { name: 'Replay all 400' }).click()
+    await page.getByRole('button', { name: /^Replay all 1/ }).click()
     await page.getByRole('button', { name: 'Stop' }).waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Stop' }).click()

@@ -27,6 +27,6 @@ describeInBrowser('an operator', () => {
     expect(state.handled).toBe(events)
     await click('link', 'Overview')
     await page.getByText('There are no dead letters.').waitFor()
-    await page.locator('#actions').getByText('5,000 events handled since.').waitFor()
+    await page.locator('#operations').getByText('5,000 events handled since.').waitFor()
   })
 })

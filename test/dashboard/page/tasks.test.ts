@@ -126,9 +126,9 @@ function checkTasks({ open, remembers }: Place): void {
     await page.getByRole('heading', { name: 'Why it was given up' }).waitFor()
     expect(await page.locator('#attempts > ol > li').allTextContents()).toEqual([
       expect.stringMatching(/^Received/),
-      ...[1, 2, 3].map((number) => expect.stringMatching(`^Attempt ${number} failed`)),
+      ...[1, 2].map((number) => expect.stringMatching(`^Attempt ${number} failed`)),
       expect.stringMatching(/^ben replayed 1 event/),
-      ...[1, 2, 3].map((number) => expect.stringMatching(`^Attempt ${number} failed`)),
+      ...[1, 2].map((number) => expect.stringMatching(`^Attempt ${number} failed`)),
       expect.stringMatching(/given up/),
     ])
   })
@@ -201,7 +201,7 @@ describeInBrowser('among 2,000 events, an operator', () => {
   test('reads how many of a replay were handled, and how many failed again', async () => {
     const { receiver, fixed } = await mess()
     const { page, click } = await handsOn(receiver)
-    const actions = page.locator('#actions li')
+    const actions = page.locator('#operations li')
     await click('button', 'Replay all 5')
     await actions.getByText('5 events failed again, dead letters now.').waitFor()
     fixed.add('search')

@@ -41,7 +41,7 @@ describeInBrowser('the page', () => {
     for (let media = 0; media < 600; media++) emulator.addMedia()
     await emulator.settled({ timeoutMs: 150_000 })
 
-    await page.getByText('3000 acknowledged').waitFor()
+    await page.getByRole('region', { name: 'Deliveries' }).getByText('3000 acknowledged').waitFor()
     expect(await rows(page).count()).toBe(50)
     expect(await page.locator('#media').getByLabel('Title').inputValue()).toBe('half typ')
     await page.getByRole('navigation', { name: 'Pages of deliveries' }).getByRole('link', { name: 'Older' }).click()
