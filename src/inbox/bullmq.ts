@@ -145,9 +145,9 @@ class BullmqInbox implements Inbox {
     this.#activity = new StoredActivity(activityFields(this.#queue))
     this.#activity.start()
     host.observe(this.#activity.recorder)
-    const obey = (pauses: readonly Pause[]) => this.#worker?.obey(pauses)
+    const applyPauses = (pauses: readonly Pause[]) => this.#worker?.applyPauses(pauses)
     this.operations = new StoredOperations(operationList(this.#queue))
-    this.pauses = new StoredPauses(pauseStorage(this.#queue), { host, obey: handles ? obey : undefined })
+    this.pauses = new StoredPauses(pauseStorage(this.#queue), { host, applyPauses: handles ? applyPauses : undefined })
     const readPauses = () => this.pauses.read()
     const worker = handles ? new BullmqWorker(this.#queue, host, settings, readPauses) : undefined
     this.#worker = worker

@@ -63,7 +63,7 @@ export class BullmqWorker {
   readonly #worker: LeasedWorker
   readonly #backOff: BackOff
 
-  /** @param readPauses reads the pauses, and calls `obey` if they have changed */
+  /** @param readPauses reads the pauses, and calls `applyPauses` if they have changed */
   constructor(
     queue: EventQueue,
     host: InboxHost,
@@ -125,7 +125,7 @@ export class BullmqWorker {
   }
 
   /** Skips paused handlers from now on. While the whole inbox is paused, BullMQ gives no worker a job. */
-  obey(pauses: readonly Pause[]): void {
+  applyPauses(pauses: readonly Pause[]): void {
     this.#pausedHandlers = new Set(pauses.map(({ handler }) => handler))
   }
 

@@ -74,8 +74,8 @@ export class ObjectStore extends SqliteStore {
     return isNew
   }
 
-  override look(reason: Reason): void {
-    super.look(reason)
+  override widenNextClaim(reason: Reason): void {
+    super.widenNextClaim(reason)
     // A replay, a manual retry, or a changed pause.
     if (reason === 'due') this.alarm.update()
   }

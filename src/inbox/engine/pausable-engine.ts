@@ -52,7 +52,7 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
   }
 
   /** Applies pauses: starts nothing while the inbox is paused, and makes attempts skip paused handlers. */
-  obey(pauses: readonly Pause[]): void {
+  applyPauses(pauses: readonly Pause[]): void {
     this.#pausedHandlers = new Set(pauses.map(({ handler }) => handler))
     this.#isPaused = this.#pausedHandlers.has(undefined)
     this.#startOrHold()
@@ -71,7 +71,7 @@ export class PausableEngine<EachJob extends Job> extends Engine<EachJob> {
   }
 
   /** Lanes blocked by stragglers. Another process can run their next jobs sooner. */
-  heldUpLanes(): readonly string[] {
+  blockedLanes(): readonly string[] {
     return Array.from(this.#stragglers, ({ lane }) => lane)
   }
 

@@ -14,7 +14,7 @@ export interface PauseStorage {
 export interface PausedProcess {
   readonly host: Pick<InboxHost, 'logger' | 'handlers'>
   /** Called with all pauses after a change. Absent in a process that handles no events. */
-  readonly obey?: ((pauses: readonly Pause[]) => void) | undefined
+  readonly applyPauses?: ((pauses: readonly Pause[]) => void) | undefined
 }
 
 /** Reads and writes pauses, and applies them in this process. */
@@ -59,7 +59,7 @@ export class StoredPauses implements Pauses {
 
   /** Best effort: the change is stored, and the next regular read picks it up. */
   async #readAfterChange(): Promise<void> {
-    if (this.#process?.obey !== undefined) await this.read().catch(() => {})
+    if (this.#process?.applyPauses !== undefined) await this.read().catch(() => {})
   }
 
   /** Reads the pauses and applies them. On failure the known ones stay in force. */
@@ -74,8 +74,8 @@ export class StoredPauses implements Pauses {
 
   /** Applies pauses just read, and logs the changes. */
   take(pauses: readonly Pause[]): void {
-    if (this.#process?.obey === undefined) return
-    const { host, obey } = this.#process
+    if (this.#process?.applyPauses === undefined) return
+    const { host, applyPauses } = this.#process
     const { logger } = host
     const added = pauses.filter((pause) => !has(this.#known, pause))
     const removed = this.#known.filter((pause) => !has(pauses, pause))
@@ -83,7 +83,7 @@ export class StoredPauses implements Pauses {
     this.#known = pauses
     for (const pause of sorted(added)) logger.warn(pause, `${nameOf(pause)} is paused until an operator resumes it`)
     for (const pause of removed) logger.info({ handler: pause.handler }, `${nameOf(pause)} was resumed`)
-    obey(pauses)
+    applyPauses(pauses)
   }
 }
 

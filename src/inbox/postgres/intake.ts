@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import type { AcceptedEvent } from '../inbox.ts'
-import { ByteLimit, bytesOf, isTimeout } from '../sql/piece.ts'
+import { ByteLimit, bytesOf, isTimeout } from '../sql/batch-reader.ts'
 import type { NewEvent, OwedExpectationChanges } from '../sql/store.ts'
 import { writing } from './claim/committed-mark.ts'
 import { type Database, isUnreachable, unreachable } from './database.ts'

@@ -1,6 +1,6 @@
 import type { InboxHost } from '../inbox.ts'
+import { ByteLimit, bytesOf, isTimeout } from '../sql/batch-reader.ts'
 import { writeHandled } from '../sql/handled-record.ts'
-import { ByteLimit, bytesOf, isTimeout } from '../sql/piece.ts'
 import type { Settled } from '../sql/store.ts'
 import { awaitedMark, awaitedNames, publishedNames } from './claim/awaited.ts'
 import { isHeldSince, released } from './claim/claimed.ts'

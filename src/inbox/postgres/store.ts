@@ -5,7 +5,15 @@ import type { InboxHost } from '../inbox.ts'
 import type { Parsing } from '../sql/dead-letters.ts'
 import type { HeldEvent } from '../sql/event.ts'
 import type { Reason, Signal } from '../sql/signal.ts'
-import type { Claimed, EventStore, NewEvent, Settled, SharedLease, StoreListener, Want } from '../sql/store.ts'
+import type {
+  ClaimRequest,
+  ClaimResult,
+  EventStore,
+  NewEvent,
+  Settled,
+  SharedLease,
+  StoreListener,
+} from '../sql/store.ts'
 import { awaitedMark } from './claim/awaited.ts'
 import { maxSize, PostgresClaims } from './claim/claims.ts'
 import { CleanUp } from './clean-up.ts'
@@ -150,7 +158,7 @@ export class PostgresStore implements EventStore {
     return this.#claims.size
   }
 
-  async claim(ask: () => Want): Promise<Claimed | undefined> {
+  async claim(ask: () => ClaimRequest): Promise<ClaimResult | undefined> {
     const {
       owner,
       events,
@@ -162,7 +170,7 @@ export class PostgresStore implements EventStore {
     return { events, hasMore, nextInMs: Math.min(nextRetryInMs, nextStepInMs) }
   }
 
-  look(reason: Reason): void {
+  widenNextClaim(reason: Reason): void {
     if (reason === 'due' || reason === 'any') this.#claims.lookBack()
     else if (reason === 'awaited') this.#claims.lookForAwaited()
     else if (reason === 'timer') this.#claims.lookAround()
@@ -188,7 +196,7 @@ export class PostgresStore implements EventStore {
 
   #heard(payload: string): void {
     if (payload === this.#sender) return
-    if (payload === awaitedMark) this.look('awaited')
+    if (payload === awaitedMark) this.widenNextClaim('awaited')
     if (isSignal(payload)) this.#listener?.heard(payload)
     // The id of the process that accepted events.
     else this.#throttle.notified()

@@ -15,8 +15,8 @@ import type {
   ReplayReport,
   UnreadableDelivery,
 } from '../reading.ts'
+import { BatchReader } from './batch-reader.ts'
 import { type DeadLetterRow, readDeadLetter, writeDeadLetter } from './dead-letter-row.ts'
-import { Piece } from './piece.ts'
 import type { SqlTables, Step } from './tables.ts'
 
 /** Signal: an unreadable delivery was marked for replay. */
@@ -111,11 +111,11 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     const { limit, offset } = pageOf(page)
     const sql = (where: string) => `${select(this.#tables.hex('body'))} ${where} ORDER BY id DESC LIMIT $1 OFFSET $2`
     const found: DeadLetter[] = []
-    const piece = new Piece(pageSize)
+    const reader = new BatchReader(pageSize)
     // Offset for the first batch, then keyset by id.
     for (let last: PlacedRow | undefined; found.length < limit; ) {
       let requested = 0
-      const rows = await piece.run(async (size) => {
+      const rows = await reader.run(async (size) => {
         requested = Math.min(size, limit - found.length)
         if (last === undefined) return this.#tables.read<PlacedRow>(sql(''), [requested, offset])
         return this.#tables.read<PlacedRow>(sql('WHERE id < $3'), [requested, 0, last.id])
@@ -158,12 +158,12 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     { type, since, upTo }: KeysOptions & { readonly upTo?: PlacedRow['id'] } = {},
   ): Promise<KeysPage> {
     const found: ListedKey[] = []
-    const piece = new Piece(pageSize)
+    const reader = new BatchReader(pageSize)
     const sql = `${select()} WHERE id > $1 ${upTo === undefined ? '' : 'AND id <= $3'} ORDER BY id LIMIT $2`
     let next = place
     for (let left = pageSize; left > 0; ) {
       let requested = 0
-      const rows = await piece.run(async (size) => {
+      const rows = await reader.run(async (size) => {
         requested = Math.min(size, left)
         return this.#tables.read<PlacedRow>(sql, upTo === undefined ? [next, requested] : [next, requested, upTo])
       })
@@ -211,10 +211,10 @@ export class SqlDeadLetters implements InspectedDeadLetters {
 
   async #replay(keys: readonly string[], onFailure: (error: unknown) => false): Promise<readonly string[]> {
     const replayed: string[] = []
-    const piece = new Piece(this.#replays.maxCommit)
+    const reader = new BatchReader(this.#replays.maxCommit)
     for (let start = 0; start < keys.length; ) {
       let end = start
-      const rows = await piece.run((size) => {
+      const rows = await reader.run((size) => {
         end = Math.min(start + size, keys.length)
         return this.#rows(keys.slice(start, end))
       })

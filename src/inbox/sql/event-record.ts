@@ -45,10 +45,10 @@ interface UnfinishedRow extends Pick<EventRecord, 'attempts' | 'completed'> {
   readonly awaits?: readonly string[] | null
   readonly owed?: readonly string[] | null
   /** As published by the process that holds the event. `null` if none does. */
-  readonly claimed?: Claimed | null
+  readonly claimed?: PublishedClaim | null
 }
 
-interface Claimed {
+interface PublishedClaim {
   readonly owner: string
   readonly process: string | null
   readonly startedAt: number | null
@@ -95,7 +95,7 @@ function unfinished(row: UnfinishedRow, own: OwnClaims, ownStart: OwnRun | undef
 }
 
 function runOf(
-  claimed: Claimed | null,
+  claimed: PublishedClaim | null,
   own: OwnClaims,
   ownStart: OwnRun | undefined,
 ): Pick<EventRecord, 'startedAt' | 'process' | 'handler'> {

@@ -4,6 +4,7 @@ import { nextTurn } from '../../internal/timers.ts'
 import type { UnfinishedEvent } from '../inbox.ts'
 import { type CheckedQuery, checkQuery, eventStates, matchesQuery, wrongCursor } from '../operations/event-query.ts'
 import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents, InboxStats } from '../reading.ts'
+import { BatchReader } from './batch-reader.ts'
 import type { EventId } from './event.ts'
 import {
   columnsOf,
@@ -15,7 +16,6 @@ import {
   tablesOf,
 } from './event-reading.ts'
 import { type EventRow, type OwnClaims, selectRows, toRecord } from './event-record.ts'
-import { Piece } from './piece.ts'
 import type { SqlTables, Step, Value } from './tables.ts'
 
 interface OwnWorker {
@@ -66,7 +66,7 @@ export class SqlEvents implements InboxEvents {
     if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) throw wrongCursor()
     const { rowsPerTurn = Number.MAX_SAFE_INTEGER, longestScan, slice } = this.#reading
     const { statements: maxStatements = Number.POSITIVE_INFINITY, ms = Number.POSITIVE_INFINITY } = longestScan
-    const piece = new Piece(Math.min(limit + 1, rowsPerTurn))
+    const reader = new BatchReader(Math.min(limit + 1, rowsPerTurn))
     const found: PlacedPage['found'][number][] = []
     const deadline = performance.now() + ms
     let statements = 0
@@ -78,7 +78,7 @@ export class SqlEvents implements InboxEvents {
       const part: Slice = (await slice?.(query, after)) ?? everything
       let own = this.#own()
       let asked = 0
-      const rows: EventRow[] = await piece.run(async (size) => {
+      const rows: EventRow[] = await reader.run(async (size) => {
         own = this.#own()
         asked = size
         return this.#rows(query, part, after, size)

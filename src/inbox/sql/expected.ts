@@ -1,6 +1,6 @@
 import { limitOf } from '../operations/page.ts'
 import type { OpenExpectation } from '../reading.ts'
-import { Piece } from './piece.ts'
+import { BatchReader } from './batch-reader.ts'
 import type { SqlTables, SyncTables, Value } from './tables.ts'
 
 interface ExpectationRow {
@@ -28,10 +28,10 @@ const toExpectation = ({ rule, event, began_at: beganAt, due_at: dueAt }: Expect
 export async function readExpected(tables: SqlTables, limit?: number): Promise<readonly OpenExpectation[]> {
   const max = limitOf('expected', limit)
   const found: OpenExpectation[] = []
-  const piece = new Piece(max)
+  const reader = new BatchReader(max)
   for (let last: ExpectationRow | undefined; found.length < max; ) {
     let requested = 0
-    const rows = await piece.run(async (size) => {
+    const rows = await reader.run(async (size) => {
       requested = Math.min(size, max - found.length)
       const place: Value[] = last === undefined ? [] : [JSON.parse(last.place), last.hash]
       return tables.read<ExpectationRow>(select(tables, last === undefined), [requested, ...place])

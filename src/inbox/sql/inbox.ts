@@ -69,9 +69,9 @@ export class SqlInbox implements Inbox {
     }
     this.deadLetters = new SqlDeadLetters(store.tables, { ...store.replays, check }, { host, replace: store.replace })
     this.events = new SqlEvents(store.tables, store.reading, worker)
-    const obey = worker && ((pauses: readonly Pause[]) => worker.obey(pauses))
+    const applyPauses = worker && ((pauses: readonly Pause[]) => worker.applyPauses(pauses))
     this.operations = new StoredOperations(operationTable(store.tables))
-    this.pauses = new StoredPauses(pauseTable(store.tables), { host, obey })
+    this.pauses = new StoredPauses(pauseTable(store.tables), { host, applyPauses })
     if (isAlwaysOn) {
       const activity = this.#recordActivity()
       this.#activity = activity

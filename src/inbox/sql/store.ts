@@ -37,7 +37,7 @@ export interface NewEvent {
   readonly changes: OwedExpectationChanges | undefined
 }
 
-export interface Want {
+export interface ClaimRequest {
   /** Maximum number of events. A claim may add as many due retries. */
   readonly limit: number
   /** True if the claim may include a suspect. */
@@ -45,10 +45,10 @@ export interface Want {
   readonly held: readonly HeldEvent[]
   readonly heldBytes: number
   /** Media items to skip. */
-  readonly crowded: readonly string[]
+  readonly skippedMedia: readonly string[]
 }
 
-export interface Claimed {
+export interface ClaimResult {
   /** In order of acceptance within each media item. */
   readonly events: readonly ClaimedEvent[]
   /** True if another claim may find more right away. */
@@ -162,9 +162,9 @@ export interface EventStore extends JobStore {
    * events behind a retry; without sharing, the worker blocks those lanes. `ask` is called when the claim is sent.
    * Returns `undefined`, and claims nothing, if `keepOnly` or the end of the lease overtook the claim.
    */
-  claim(ask: () => Want): Promise<Claimed | undefined>
+  claim(ask: () => ClaimRequest): Promise<ClaimResult | undefined>
   /** Makes the next claim look there too. */
-  look(reason: Reason): void
+  widenNextClaim(reason: Reason): void
   /** Releases every claim but these, after lost answers. Claims in flight come back empty. */
   keepOnly(held: readonly HeldEvent[]): Promise<void>
   /** Records an end. False: another process has the event, or the end is already recorded. */

@@ -16,7 +16,7 @@ import { SqlJobs } from './jobs.ts'
 import { Renewal } from './renewal.ts'
 import { SqlSettling } from './settling.ts'
 import type { Reason } from './signal.ts'
-import type { Claimed, EventStore, StoreListener, Want } from './store.ts'
+import type { ClaimRequest, ClaimResult, EventStore, StoreListener } from './store.ts'
 import type { SqlTables } from './tables.ts'
 
 export interface SqlWorkerOptions {
@@ -62,7 +62,7 @@ export class SqlWorker {
   /** False once a claim has returned all that this process could take. */
   #mayHaveMore = true
   /** Media items the last claim skipped: this process holds enough of their events, or a straggler blocks them. */
-  #crowded: readonly string[] = []
+  #skippedMedia: readonly string[] = []
   /** Strict order: media items with a retry at their head. True once the retry is recorded. */
   readonly #heldBack = new Map<string, boolean>()
   /** True after a lost answer: the database may count events as ours that we don't know. */
@@ -102,7 +102,7 @@ export class SqlWorker {
       isTransient: (error) => this.#store.isTransient(error),
       logger: this.#logger,
       renewed: () => {
-        this.#store.look('awaited')
+        this.#store.widenNextClaim('awaited')
         if (this.#isAwake) this.wake()
       },
       lost: () => this.#lost(),
@@ -184,7 +184,7 @@ export class SqlWorker {
   }
 
   wake(reason: Reason = 'new'): void {
-    this.#store.look(reason)
+    this.#store.widenNextClaim(reason)
     this.#isAwake = true
     this.#mayHaveMore = true
     if (this.#state !== 'open' || !this.#store.holds || this.#claiming !== undefined) return
@@ -195,8 +195,8 @@ export class SqlWorker {
   }
 
   /** Applies the pauses. While the whole inbox is paused, this process claims nothing. */
-  obey(pauses: readonly Pause[]): void {
-    this.#engine.obey(pauses)
+  applyPauses(pauses: readonly Pause[]): void {
+    this.#engine.applyPauses(pauses)
     this.wake('due')
   }
 
@@ -256,7 +256,7 @@ export class SqlWorker {
     await this.#releaseUnknown()
     this.#queuedBehindClaim = []
     try {
-      return await this.#addClaimed(await this.#store.claim(() => this.#want()))
+      return await this.#addClaimed(await this.#store.claim(() => this.#claimRequest()))
     } finally {
       this.#addQueued()
     }
@@ -268,7 +268,7 @@ export class SqlWorker {
     for (const job of jobs) this.#engine.add(job)
   }
 
-  async #addClaimed(claimed: Claimed | undefined): Promise<number> {
+  async #addClaimed(claimed: ClaimResult | undefined): Promise<number> {
     if (claimed === undefined) {
       this.#mayHoldUnknown = true
       this.#isAwake = true
@@ -288,14 +288,14 @@ export class SqlWorker {
     return nextInMs
   }
 
-  #want(): Want {
+  #claimRequest(): ClaimRequest {
     for (const [lane, isRecorded] of this.#heldBack) if (isRecorded) this.#heldBack.delete(lane)
     const full = [...this.jobs.ofEachMedia()].filter(([, count]) => count >= maxPerMedia).map(([lane]) => lane)
-    this.#crowded = [...full, ...this.#engine.heldUpLanes(), ...this.#heldBack.keys()]
+    this.#skippedMedia = [...full, ...this.#engine.blockedLanes(), ...this.#heldBack.keys()]
     return {
       limit: Math.max(this.#room(), 1),
       withSuspect: ![...this.jobs].some(({ isSuspect, isParked }) => isSuspect && !isParked),
-      crowded: this.#crowded,
+      skippedMedia: this.#skippedMedia,
       held: this.jobs.held(),
       heldBytes: this.jobs.bytes,
     }
@@ -352,7 +352,7 @@ export class SqlWorker {
     // A failed event must be claimed again. The next suspect waits for this one to end.
     if (this.#mayHaveMore || end !== 'handled' || job.isSuspect) return true
     if (this.#isStrict && (job.number > 1 || job.releases > 0)) return true
-    return this.#crowded.includes(job.lane) && (this.jobs.ofEachMedia().get(job.lane) ?? 0) < maxPerMedia
+    return this.#skippedMedia.includes(job.lane) && (this.jobs.ofEachMedia().get(job.lane) ?? 0) < maxPerMedia
   }
 
   #wakeIn(ms: number): void {

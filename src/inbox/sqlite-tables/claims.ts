@@ -2,9 +2,9 @@ import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
 import { nextTurn, sleep } from '../../internal/timers.ts'
 import type { ClaimedEvent } from '../sql/event.ts'
-import type { Claimed, Want } from '../sql/store.ts'
+import type { ClaimRequest, ClaimResult } from '../sql/store.ts'
 import type { OwnerRow } from './owner-row.ts'
-import { type EventRow, toClaimed, UnreadableEvent } from './rows.ts'
+import { type SqliteEventRow, toClaimed, UnreadableEvent } from './rows.ts'
 import { prepareClaims } from './statements.ts'
 import type { Commits, SqliteTables } from './storage.ts'
 
@@ -63,7 +63,7 @@ export class SqliteClaims {
   /** Start of the longest wait among events no claim has read (ms since the epoch). */
   oldestLeft(): number | undefined {
     const due = this.#nextDueAt()
-    const [row] = this.#isAtEnd ? [] : (this.#sql.waiting.all(this.#position, 1) as EventRow[])
+    const [row] = this.#isAtEnd ? [] : (this.#sql.waiting.all(this.#position, 1) as SqliteEventRow[])
     const since = row && (row.since ?? row.received_at)
     return due > Date.now() ? since : Math.min(due, since ?? due)
   }
@@ -110,7 +110,7 @@ export class SqliteClaims {
     }
   }
 
-  async claim(ask: () => Want): Promise<Claimed> {
+  async claim(ask: () => ClaimRequest): Promise<ClaimResult> {
     await this.#canStart
     if (this.#inheritedUpTo !== undefined && !this.#hasRecovered(this.#inheritedUpTo)) return this.#recover(ask)
     const due = await this.#claimDue(ask())
@@ -129,9 +129,9 @@ export class SqliteClaims {
     return Math.max(0, this.#nextDueAt() - Date.now())
   }
 
-  async #claimDue(want: Want): Promise<ClaimedEvent[]> {
-    const max = Math.min(want.limit, eventsPerTurn)
-    const read = () => this.#rowsOf(idsOf(this.#sql.due.all(Date.now(), max)), want)
+  async #claimDue(request: ClaimRequest): Promise<ClaimedEvent[]> {
+    const max = Math.min(request.limit, eventsPerTurn)
+    const read = () => this.#rowsOf(idsOf(this.#sql.due.all(Date.now(), max)), request)
     if (read().length === 0) return []
     const rows = await this.#options.commits.add(() => {
       const due = read()
@@ -142,39 +142,39 @@ export class SqliteClaims {
   }
 
   /** Reads events in order while memory lasts. */
-  #rowsOf(ids: readonly number[], { heldBytes }: Want): EventRow[] {
-    const rows: EventRow[] = []
+  #rowsOf(ids: readonly number[], { heldBytes }: ClaimRequest): SqliteEventRow[] {
+    const rows: SqliteEventRow[] = []
     for (let bytes = heldBytes; rows.length < ids.length && bytes < this.#options.maxBytes; ) {
-      const row = this.#sql.get.get(ids[rows.length]) as EventRow
+      const row = this.#sql.get.get(ids[rows.length]) as SqliteEventRow
       rows.push(row)
       bytes += row.event.length
     }
     return rows
   }
 
-  #read(want: Want): ClaimedEvent[] {
-    if (this.#position < this.#highest) return this.#readAgain(want)
-    const max = Math.min(want.limit, eventsPerTurn)
+  #read(request: ClaimRequest): ClaimedEvent[] {
+    if (this.#position < this.#highest) return this.#readAgain(request)
+    const max = Math.min(request.limit, eventsPerTurn)
     const ids = idsOf(this.#sql.waitingIds.all(this.#position, max))
-    const rows = this.#rowsOf(ids, want)
+    const rows = this.#rowsOf(ids, request)
     this.#position = rows.at(-1)?.id ?? this.#position
     this.#isAtEnd = ids.length < max && rows.length === ids.length
     return this.#toClaimed(rows)
   }
 
-  #readAgain(want: Want): ClaimedEvent[] {
-    const holds = new Set(want.held.map(({ id }) => id))
-    const max = Math.min(want.limit, eventsPerTurn)
+  #readAgain(request: ClaimRequest): ClaimedEvent[] {
+    const holds = new Set(request.held.map(({ id }) => id))
+    const max = Math.min(request.limit, eventsPerTurn)
     const ids = idsOf(this.#sql.waitingIds.all(this.#position, idsPerTurn))
     const missing = ids.filter((id) => !holds.has(id)).slice(0, max)
-    const rows = this.#rowsOf(missing, want)
+    const rows = this.#rowsOf(missing, request)
     const isCut = rows.length === max || rows.length < missing.length
     this.#position = isCut ? (rows.at(-1)?.id ?? this.#position) : (ids.at(-1) ?? this.#highest)
     this.#isAtEnd = !isCut && ids.length < idsPerTurn
     return this.#toClaimed(rows)
   }
 
-  #toClaimed(rows: readonly EventRow[]): ClaimedEvent[] {
+  #toClaimed(rows: readonly SqliteEventRow[]): ClaimedEvent[] {
     return rows.flatMap((row) => {
       this.#highest = Math.max(this.#highest, row.id)
       try {
@@ -206,14 +206,14 @@ export class SqliteClaims {
   }
 
   /** Claims during recovery, from the first event each time. Slow but simple: recovery is rare. */
-  async #recover(ask: () => Want): Promise<Claimed> {
+  async #recover(ask: () => ClaimRequest): Promise<ClaimResult> {
     const { commits } = this.#options
     const due = await this.#claimDue(ask())
-    const want = withHeld(ask(), due)
-    const found = this.#findRecovering(want)
-    const rows = this.#rowsOf(found, want)
+    const request = withHeld(ask(), due)
+    const found = this.#findRecovering(request)
+    const rows = this.#rowsOf(found, request)
     const events = [...due, ...this.#toClaimed(rows)]
-    this.#running = new Set([...want.held, ...events].map(({ id }) => Number(id)))
+    this.#running = new Set([...request.held, ...events].map(({ id }) => Number(id)))
     if (events.length > 0)
       await commits
         .add(() => this.#record())
@@ -221,7 +221,7 @@ export class SqliteClaims {
           () => this.#outage.worked(),
           (error) => this.#couldNotRecord(error),
         )
-    const hasMore = found.length >= Math.min(want.limit, eventsPerTurn) || rows.length < found.length
+    const hasMore = found.length >= Math.min(request.limit, eventsPerTurn) || rows.length < found.length
     return { events, hasMore, nextInMs: this.#nextDueInMs() }
   }
 
@@ -230,7 +230,7 @@ export class SqliteClaims {
   }
 
   /** Ids of healthy events that aren't behind an unclaimed suspect, and at most one suspect. */
-  #findRecovering({ limit, withSuspect, held }: Want): number[] {
+  #findRecovering({ limit, withSuspect, held }: ClaimRequest): number[] {
     const max = Math.min(limit, eventsPerTurn)
     const holds = new Set(held.map(({ id }) => id))
     /** First skipped event per media item. Later ones must not overtake it. */
@@ -259,7 +259,7 @@ export class SqliteClaims {
   }
 }
 
-const withHeld = (want: Want, due: readonly ClaimedEvent[]): Want =>
-  due.length === 0 ? want : { ...want, held: [...want.held, ...due] }
+const withHeld = (request: ClaimRequest, due: readonly ClaimedEvent[]): ClaimRequest =>
+  due.length === 0 ? request : { ...request, held: [...request.held, ...due] }
 
 const idsOf = (rows: readonly unknown[]): number[] => (rows as readonly { id: number }[]).map(({ id }) => id)

@@ -1,7 +1,7 @@
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import type { ClaimedEvent } from '../sql/event.ts'
 
-export interface EventRow {
+export interface SqliteEventRow {
   readonly id: number
   readonly event: string
   readonly received_at: number
@@ -23,7 +23,7 @@ export class UnreadableEvent extends Error {
   }
 }
 
-export function toClaimed(row: EventRow): ClaimedEvent {
+export function toClaimed(row: SqliteEventRow): ClaimedEvent {
   try {
     const accepted = { event: reviveEvent(JSON.parse(row.event)), receivedAt: new Date(row.received_at) }
     return {

@@ -8,7 +8,7 @@ import type { HeldEvent } from '../sql/event.ts'
 import type { EventReading, OwnJobs } from '../sql/event-reading.ts'
 import { writeHandled } from '../sql/handled-record.ts'
 import type { Reason } from '../sql/signal.ts'
-import type { Claimed, EventStore, NewEvent, Settled, StoreListener, Want } from '../sql/store.ts'
+import type { ClaimRequest, ClaimResult, EventStore, NewEvent, Settled, StoreListener } from '../sql/store.ts'
 import type { SyncTables } from '../sql/tables.ts'
 import { eventsPerTurn, SqliteClaims } from './claims.ts'
 import { SqliteCleanUp } from './clean-up.ts'
@@ -218,11 +218,11 @@ export class SqliteStore implements EventStore {
     return Math.max(0, expectations.nextAt() - Date.now())
   }
 
-  claim(ask: () => Want): Promise<Claimed> {
+  claim(ask: () => ClaimRequest): Promise<ClaimResult> {
     return this.#claims.claim(ask)
   }
 
-  look(_reason: Reason): void {
+  widenNextClaim(_reason: Reason): void {
     // Changes by others are due.
   }
 

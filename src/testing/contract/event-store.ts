@@ -4,7 +4,7 @@ import type { ClaimedEvent } from '../../inbox/sql/event.ts'
 import { SqlEvents } from '../../inbox/sql/events.ts'
 import { readExpected } from '../../inbox/sql/expected.ts'
 import { SqlJob } from '../../inbox/sql/job.ts'
-import type { EventStore, OwedExpectationChanges, Settled, Want } from '../../inbox/sql/store.ts'
+import type { ClaimRequest, EventStore, OwedExpectationChanges, Settled } from '../../inbox/sql/store.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import { eventOf } from './handling.ts'
@@ -71,19 +71,19 @@ class Process {
   }
 
   /** Claims events and returns their keys in order, handed-over ones first. */
-  async claim(want: Partial<Want> = {}): Promise<string[]> {
+  async claim(request: Partial<ClaimRequest> = {}): Promise<string[]> {
     const held = [...this.held.values()].map(({ id, releases }) => ({ id, releases }))
-    const ask = () => ({ limit: 100, withSuspect: true, held, heldBytes: 0, crowded: [], ...want })
+    const ask = () => ({ limit: 100, withSuspect: true, held, heldBytes: 0, skippedMedia: [], ...request })
     const claimed = await this.store.claim(ask)
     const events = [...this.#handedOver.splice(0), ...(claimed?.events ?? [])]
     for (const event of events) this.held.set(event.accepted.event.key, new SqlJob(event, this.store))
     return events.map(({ accepted }) => accepted.event.key)
   }
 
-  async claimed(count: number, want: Partial<Want> = {}): Promise<string[]> {
+  async claimed(count: number, request: Partial<ClaimRequest> = {}): Promise<string[]> {
     const keys: string[] = []
     for (const endsAt = performance.now() + patienceMs; keys.length < count && performance.now() < endsAt; ) {
-      keys.push(...(await this.claim(want)))
+      keys.push(...(await this.claim(request)))
       if (keys.length < count) await sleep(10)
     }
     return keys
@@ -321,7 +321,7 @@ function settlingChecks(check: Declare): void {
     await process.accept('one')
     await process.claimed(1)
     await process.settle('one', { ...retry, delayMs: 60_000 })
-    const ask = () => ({ limit: 1, withSuspect: true, held: [], heldBytes: 0, crowded: [] })
+    const ask = () => ({ limit: 1, withSuspect: true, held: [], heldBytes: 0, skippedMedia: [] })
     const { nextInMs = 0 } = (await process.store.claim(ask)) ?? {}
     expect(nextInMs > 30_000 && nextInMs <= 60_000).toBe(true)
   })
@@ -373,7 +373,7 @@ function settlingChecks(check: Declare): void {
     expect(await process.events.retryNow('one')).toBe(false)
     await process.settle('one', { ...retry, delayMs: 60_000 })
     expect(await process.events.retryNow('one')).toBe(true)
-    process.store.look('due')
+    process.store.widenNextClaim('due')
     expect(await process.claimed(1)).toEqual(['one'])
   })
 
@@ -390,7 +390,7 @@ function settlingChecks(check: Declare): void {
     expect((await deadLetters.get('one'))?.completed.toSorted()).toEqual(['b', 'c'])
     expect(await process.accept('one')).toBe(false)
     expect(await deadLetters.replay('one')).toBe(true)
-    store.look('due')
+    store.widenNextClaim('due')
     expect(await process.claimed(1)).toEqual(['one'])
     expect([process.job('one').number, process.job('one').completed.toSorted()]).toEqual([1, ['b', 'c']])
     expect((await deadLetters.list()).length).toBe(0)
@@ -410,7 +410,7 @@ function orderChecks(check: Declare): void {
       expect(await process.claimed(1)).toEqual(['other'])
       expect(await process.claim()).toEqual([])
       expect(await process.events.retryNow('one')).toBe(true)
-      process.store.look('due')
+      process.store.widenNextClaim('due')
       expect(await process.claimed(2)).toEqual(['one', 'two'])
       await process.settle('one', { ...retry, delayMs: 60_000 })
       const loose = await crash(process)

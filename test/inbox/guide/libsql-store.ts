@@ -12,7 +12,14 @@ import type { ClaimedEvent, HeldEvent } from '../../../src/inbox/sql/event.ts'
 import type { EventReading } from '../../../src/inbox/sql/event-reading.ts'
 import { writeHandled } from '../../../src/inbox/sql/handled-record.ts'
 import { SqlInbox } from '../../../src/inbox/sql/inbox.ts'
-import type { Claimed, EventStore, NewEvent, Settled, StoreListener, Want } from '../../../src/inbox/sql/store.ts'
+import type {
+  ClaimRequest,
+  ClaimResult,
+  EventStore,
+  NewEvent,
+  Settled,
+  StoreListener,
+} from '../../../src/inbox/sql/store.ts'
 import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
 import { unlessAborted } from '../../../src/internal/unless-aborted.ts'
 
@@ -173,7 +180,7 @@ export class LibsqlStore implements EventStore {
     return next === null ? Number.POSITIVE_INFINITY : Math.max(0, next - now)
   }
 
-  async claim(ask: () => Want): Promise<Claimed> {
+  async claim(ask: () => ClaimRequest): Promise<ClaimResult> {
     const now = Date.now()
     const { limit, withSuspect } = ask()
     const isFree = `held = 0 AND (due_at IS NULL OR due_at <= ${now})`
@@ -197,7 +204,7 @@ export class LibsqlStore implements EventStore {
   }
 
   // Every claim reads the table from its start.
-  look(): void {}
+  widenNextClaim(): void {}
 
   async keepOnly(held: readonly HeldEvent[]): Promise<void> {
     const ids = JSON.stringify(held.map(({ id }) => id))

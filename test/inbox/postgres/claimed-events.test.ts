@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { PostgresClaims } from '../../../src/inbox/postgres/claim/claims.ts'
 import { hashMedia } from '../../../src/inbox/postgres/keys.ts'
 import { PostgresLease } from '../../../src/inbox/postgres/lease.ts'
-import type { Want } from '../../../src/inbox/sql/store.ts'
+import type { ClaimRequest } from '../../../src/inbox/sql/store.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { postgresTests } from './postgres-tests.ts'
 
@@ -53,12 +53,12 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
     onTestFinished(() => lease.release().catch(() => {}))
     const claims = new PostgresClaims(database, lease, 16, hourMs)
     const held = new Map<string, number>()
-    const claim = async (request: Partial<Want> = {}): Promise<readonly string[]> => {
+    const claim = async (request: Partial<ClaimRequest> = {}): Promise<readonly string[]> => {
       const { events } = await claims.next(() => ({
         limit: 10,
         withSuspect: true,
         heldBytes: 0,
-        crowded: [],
+        skippedMedia: [],
         held: Array.from(held, ([id, releases]) => ({ id, releases })),
         ...request,
       }))
@@ -130,7 +130,7 @@ describe.skipIf(!findPostgres())('the claims of several processes', () => {
   ])('take no %s of a media item of which the process has enough', async (_, kind) => {
     const [, of2] = await store({ media: 1, ...kind }, { media: 2, ...kind })
     const { claim } = await process()
-    expect(await claim({ crowded: ['1'] })).toEqual([of2])
+    expect(await claim({ skippedMedia: ['1'] })).toEqual([of2])
   })
 
   test.each([

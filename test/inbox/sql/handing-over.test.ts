@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { InboxHost } from '../../../src/inbox/inbox.ts'
 import type { ClaimedEvent } from '../../../src/inbox/sql/event.ts'
-import type { Claimed, EventStore, StoreListener } from '../../../src/inbox/sql/store.ts'
+import type { ClaimResult, EventStore, StoreListener } from '../../../src/inbox/sql/store.ts'
 import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
 import { SqlWorker } from '../../../src/inbox/sql/worker.ts'
 import { eventOf } from '../../../src/testing/contract/handling.ts'
@@ -32,7 +32,7 @@ test('an event that is handed over during a claim runs behind the claimed ones o
     observe() {},
   }
   const empty = { events: [], hasMore: false, nextInMs: Number.POSITIVE_INFINITY }
-  let answer: ((claimed: Claimed) => void) | undefined
+  let answer: ((claimed: ClaimResult) => void) | undefined
   let listener: StoreListener | undefined
   const store = {
     holds: true,
@@ -41,13 +41,13 @@ test('an event that is handed over during a claim runs behind the claimed ones o
     maxUnrecorded: 64,
     pollMs: 60_000,
     isTransient: () => false,
-    look() {},
+    widenNextClaim() {},
     async begin(begun: StoreListener) {
       listener = begun
     },
     async claim() {
       if (answer !== undefined) return empty
-      return new Promise<Claimed>((resolve) => {
+      return new Promise<ClaimResult>((resolve) => {
         answer = resolve
       })
     },

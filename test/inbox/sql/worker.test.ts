@@ -1,13 +1,16 @@
 import { expect, test, vi } from 'vitest'
 import type { InboxHost } from '../../../src/inbox/inbox.ts'
-import type { Claimed, EventStore } from '../../../src/inbox/sql/store.ts'
+import type { ClaimResult, EventStore } from '../../../src/inbox/sql/store.ts'
 import type { SqlTables } from '../../../src/inbox/sql/tables.ts'
 import { SqlWorker } from '../../../src/inbox/sql/worker.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { recordingLogger } from '../../support/recording-logger.ts'
 
 /** Starts a worker over a store that answers claims with the results of a function. */
-async function workerOver(claim: () => Promise<Claimed | undefined>, handle: InboxHost['handle'] = async () => done) {
+async function workerOver(
+  claim: () => Promise<ClaimResult | undefined>,
+  handle: InboxHost['handle'] = async () => done,
+) {
   const { logger, lines } = recordingLogger()
   const store = {
     holds: true,
@@ -18,7 +21,7 @@ async function workerOver(claim: () => Promise<Claimed | undefined>, handle: Inb
     isQuiet: false,
     isNotified: true,
     isTransient: () => true,
-    look() {},
+    widenNextClaim() {},
     claim: vi.fn(claim),
     keepOnly: vi.fn(async () => {}),
     settle: async () => true,
@@ -33,7 +36,7 @@ async function workerOver(claim: () => Promise<Claimed | undefined>, handle: Inb
 
 const done = { status: 'done' } as const
 const turn = () => new Promise((resolve) => setImmediate(resolve))
-const nothing: Claimed = { events: [], hasMore: false, nextInMs: Number.POSITIVE_INFINITY }
+const nothing: ClaimResult = { events: [], hasMore: false, nextInMs: Number.POSITIVE_INFINITY }
 
 test('claims nothing more once the lease is over', async () => {
   const { worker, store } = await workerOver(async () => {
@@ -55,9 +58,9 @@ test('is quiet only while it claims, and hears of the next event', async () => {
   store.isNotified = false
   expect(isQuiet()).toBe(false)
   store.isNotified = true
-  worker.obey([{ since: new Date() }])
+  worker.applyPauses([{ since: new Date() }])
   expect(isQuiet()).toBe(false)
-  worker.obey([])
+  worker.applyPauses([])
   expect(isQuiet()).toBe(true)
   worker.stopStarting()
 })
@@ -66,7 +69,7 @@ test('claims again once a suspect has ended, since the next one waits for that',
   let end = () => {}
   const accepted = eventOf('suspect')
   const suspect = { id: 1, releases: 0, accepted, attempts: 0, completed: [], crashes: 1, size: 1 }
-  const answers: Claimed[] = [{ ...nothing, events: [suspect] }]
+  const answers: ClaimResult[] = [{ ...nothing, events: [suspect] }]
   const { worker, store } = await workerOver(
     async () => answers.shift() ?? nothing,
     () => new Promise((resolve) => (end = () => resolve(done))),

@@ -56,7 +56,13 @@ async function claiming(stored: readonly Stored[] = [], { isRecovering = false, 
   /** Claims as the worker does: one suspect at a time. */
   const claim = async ({ limit = 256, heldBytes = 0 } = {}) => {
     const withSuspect = ![...held.values()].some(({ crashes }) => crashes > 0)
-    const claimed = await claims.claim(() => ({ limit, withSuspect, held: [...held.values()], heldBytes, crowded: [] }))
+    const claimed = await claims.claim(() => ({
+      limit,
+      withSuspect,
+      held: [...held.values()],
+      heldBytes,
+      skippedMedia: [],
+    }))
     for (const event of claimed.events) held.set(Number(event.id), event)
     return { ...claimed, ids: claimed.events.map(({ id }) => id) }
   }

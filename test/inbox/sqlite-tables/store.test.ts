@@ -41,7 +41,13 @@ async function opened({ maxWaiting = 100 } = {}) {
     load: () => ({ running: 0, bytes: 0, isPaused: false }),
   })
   const claim = async () => {
-    const { events } = await store.claim(() => ({ limit: 100, withSuspect: true, held: [], heldBytes: 0, crowded: [] }))
+    const { events } = await store.claim(() => ({
+      limit: 100,
+      withSuspect: true,
+      held: [],
+      heldBytes: 0,
+      skippedMedia: [],
+    }))
     return [...handedOver.splice(0), ...events].map(({ accepted }) => accepted.event.key)
   }
   return {

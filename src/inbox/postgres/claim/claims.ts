@@ -1,7 +1,7 @@
 import type { EventOrder } from '../../inbox.ts'
+import { isTimeout } from '../../sql/batch-reader.ts'
 import type { ClaimedEvent } from '../../sql/event.ts'
-import { isTimeout } from '../../sql/piece.ts'
-import type { Want } from '../../sql/store.ts'
+import type { ClaimRequest } from '../../sql/store.ts'
 import type { Database } from '../database.ts'
 import { hashMedia } from '../keys.ts'
 import type { Claimant, PostgresLease } from '../lease.ts'
@@ -108,17 +108,17 @@ export class PostgresClaims {
   }
 
   /** @param ask called just before the claim is sent */
-  async next(ask: () => Want): Promise<ClaimAnswer> {
+  async next(ask: () => ClaimRequest): Promise<ClaimAnswer> {
     const { schema } = this.#database
     this.#isQuiet = false
     const low = await this.#low.get()
     this.#processes = low.owners.split(',').length
     // Read after the marks: by now the process may have a new lease, or fewer events.
     const owner = this.#lease.self
-    const { crowded: media, ...request } = ask()
-    const crowded = media.map(hashMedia)
-    const round = this.#rounds.begin(low, crowded)
-    const without = [...crowded, ...round.blocked]
+    const { skippedMedia, ...request } = ask()
+    const skipped = skippedMedia.map(hashMedia)
+    const round = this.#rounds.begin(low, skipped)
+    const without = [...skipped, ...round.blocked]
     const { limit } = request
     const values = claimValues({ ...request, owner, low, from: round, without, ttlMs: this.#ttlMs })
     const adopts = this.#mayAdopt && this.#adopted === 0

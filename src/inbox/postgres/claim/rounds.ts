@@ -34,26 +34,26 @@ export class Rounds {
   #firstAt = 0
   #stepAt = 0
   /** Media items skipped at the first events, because this process held enough of theirs. */
-  #crowded: readonly string[] = []
+  #skipped: readonly string[] = []
   /** True if another claim must follow the last one. */
   #hasMore = false
   /** True if the process was woken while the first events were backing off. */
   #mustReadFirst = false
 
   /** Returns the round of the next claim: the current one, or a new one at the low marks. */
-  begin(low: LowMarks, crowded: readonly string[]): Round {
+  begin(low: LowMarks, skipped: readonly string[]): Round {
     // Events were released, maybe before a round's position.
     if (low.owners !== this.#owners) this.startOver()
     this.#owners = low.owners
     const now = performance.now()
     const round = now >= this.#stepAt ? (this.#advancing ?? this.#newest) : (this.#newest ?? this.#advancing)
-    const hasRoom = this.#crowded.some((media) => !crowded.includes(media))
+    const hasRoom = this.#skipped.some((media) => !skipped.includes(media))
     if (round !== undefined && now < this.#firstAt && !hasRoom) {
       this.#mustReadFirst ||= !this.#hasMore
       return round
     }
     this.#mustReadFirst = false
-    this.#crowded = crowded
+    this.#skipped = skipped
     return { event: low.event, due: low.due, blocked: new Set() }
   }
 

@@ -1,14 +1,14 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { ByteLimit, Piece } from '../../../src/inbox/sql/piece.ts'
+import { BatchReader, ByteLimit } from '../../../src/inbox/sql/batch-reader.ts'
 
 const rowsOf = (count: number, length: number) => Array.from({ length: count }, () => ({ text: 'x'.repeat(length) }))
 
-test('a piece grows with small rows, up to its maximum, and shrinks with large ones', async () => {
-  const piece = new Piece(500)
-  for (let read = 0; read < 5; read++) await piece.run(async (size) => rowsOf(size, 10))
-  expect(piece.size).toBe(500)
-  await piece.run(async (size) => rowsOf(size, 100_000))
-  expect(piece.size).toBe(10)
+test('a batch grows with small rows, up to its maximum, and shrinks with large ones', async () => {
+  const reader = new BatchReader(500)
+  for (let read = 0; read < 5; read++) await reader.run(async (size) => rowsOf(size, 10))
+  expect(reader.size).toBe(500)
+  await reader.run(async (size) => rowsOf(size, 100_000))
+  expect(reader.size).toBe(10)
 })
 
 test('after a timeout, half as many rows are tried, until a single one takes too long', async () => {
@@ -18,7 +18,7 @@ test('after a timeout, half as many rows are tried, until a single one takes too
     sizes.push(size)
     throw Object.assign(new Error('unavailable'), { cause: late })
   }
-  await expect(new Piece(500).run(step)).rejects.toThrow('unavailable')
+  await expect(new BatchReader(500).run(step)).rejects.toThrow('unavailable')
   expect(sizes).toEqual([16, 8, 4, 2, 1])
 })
 
@@ -28,14 +28,14 @@ test('another failure is not tried again', async () => {
     tries++
     throw new Error('Connection terminated unexpectedly')
   }
-  await expect(new Piece(500).run(step)).rejects.toThrow('terminated')
+  await expect(new BatchReader(500).run(step)).rejects.toThrow('terminated')
   expect(tries).toBe(1)
 })
 
-test('after a timeout, pieces stay small for a minute', async () => {
+test('after a timeout, batches stay small for a minute', async () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  const piece = new Piece(500)
+  const reader = new BatchReader(500)
   let timeouts = 0
   const step = async (size: number) => {
     if (size * 60_000 > 600_000) {
@@ -44,10 +44,10 @@ test('after a timeout, pieces stay small for a minute', async () => {
     }
     return rowsOf(size, 60_000)
   }
-  for (let read = 0; read < 20; read++) await piece.run(step)
+  for (let read = 0; read < 20; read++) await reader.run(step)
   expect(timeouts).toBe(1)
   vi.advanceTimersByTime(61_000)
-  for (let read = 0; read < 20; read++) await piece.run(step)
+  for (let read = 0; read < 20; read++) await reader.run(step)
   expect(timeouts).toBe(2)
 })
 

@@ -40,7 +40,7 @@ export class ByteLimit {
 }
 
 /** Reads many rows in batches, sized by the bytes of earlier rows and halved after a timeout. */
-export class Piece {
+export class BatchReader {
   readonly #most: number
   readonly #limit = new ByteLimit()
   #size = firstSize
