@@ -2,7 +2,7 @@ import { ApiError, redacted } from './api-error.ts'
 import type { ClientConfig } from './options.ts'
 import { type ApiRequest, failure } from './request.ts'
 
-export interface Answer {
+export interface ApiAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -12,7 +12,7 @@ export interface Answer {
 const maxAnswer = 4 * 1_024 * 1_024
 
 /** @throws ApiError `timeout`, `connection`, `aborted`, or `bad_answer` if the answer is too large */
-export async function attempt(request: ApiRequest, config: ClientConfig, signal?: AbortSignal): Promise<Answer> {
+export async function attempt(request: ApiRequest, config: ClientConfig, signal?: AbortSignal): Promise<ApiAnswer> {
   const { timeoutMs } = config
   // Not AbortSignal.any or AbortSignal.timeout: both leak for as long as the caller's signal lives.
   const controller = new AbortController()
@@ -39,7 +39,7 @@ export async function attempt(request: ApiRequest, config: ClientConfig, signal?
   }
 }
 
-async function exchange(request: ApiRequest, config: ClientConfig, signal: AbortSignal): Promise<Answer> {
+async function exchange(request: ApiRequest, config: ClientConfig, signal: AbortSignal): Promise<ApiAnswer> {
   const { fetch, baseUrl } = config
   const response = await fetch(`${baseUrl}${request.path}${request.query}`, {
     method: request.endpoint.method,

@@ -1,10 +1,10 @@
 import type * as z from 'zod'
 import { retrySchedule } from '../handlers/retry.ts'
 import { ApiError } from './api-error.ts'
-import { type Answer, attempt } from './attempt.ts'
+import { type ApiAnswer, attempt } from './attempt.ts'
 import type { ClientConfig } from './options.ts'
 import { readAnswer } from './read-answer.ts'
-import { type CallInput, type Endpoint, makeRequest } from './request.ts'
+import { type ApiEndpoint, type CallInput, makeRequest } from './request.ts'
 
 /** The last argument of every method of the client. */
 export interface CallOptions {
@@ -14,15 +14,15 @@ export interface CallOptions {
 
 /** Calls an endpoint, with retries where they are safe. */
 export type Call = <Schema extends z.ZodType>(
-  endpoint: Endpoint<Schema>,
+  endpoint: ApiEndpoint<Schema>,
   input: CallInput & CallOptions,
 ) => Promise<z.output<Schema>>
 
 /** Longest delay the client waits out (ms). Past it the call fails at once. */
 const maxDelayMs = 60_000
 
-/** @param pause waits before a retry; replaced in tests, and by commands that print why they wait */
-export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call {
+/** @param delay waits before a retry; replaced in tests, and by commands that print why they wait */
+export function createCall(config: ClientConfig, delay: Delay = delayFor): Call {
   const schedule = retrySchedule({ attempts: config.retries + 1, baseMs: 500, maxMs: maxDelayMs })
 
   return async (endpoint, { signal, ...input }) => {
@@ -39,24 +39,24 @@ export function createCall(config: ClientConfig, pause: Pause = pauseFor): Call 
         const delayMs = error.retryAfterMs ?? schedule.delayAfter(attemptNumber)
         if (attemptNumber === schedule.attempts || delayMs > maxDelayMs) throw error
         mayBeDone ||= error.code !== 'rate_limited'
-        await pause(delayMs, signal, error)
+        await delay(delayMs, signal, error)
       }
     }
   }
 }
 
-const deleted = ({ headers }: Answer): Answer => ({ status: 204, headers, text: '' })
+const deleted = ({ headers }: ApiAnswer): ApiAnswer => ({ status: 204, headers, text: '' })
 
-function isSafeToRepeat({ method, once }: Endpoint<z.ZodType>, { code, status = 0 }: ApiError): boolean {
+function isSafeToRepeat({ method, once }: ApiEndpoint<z.ZodType>, { code, status = 0 }: ApiError): boolean {
   if (once) return false
   if (code === 'rate_limited') return true
   return method !== 'POST' && (code === 'connection' || code === 'timeout' || [502, 503, 504].includes(status))
 }
 
 /** Waits before a retry. Resolves early, without an error, when the signal aborts. */
-type Pause = (ms: number, signal: AbortSignal | undefined, error: ApiError) => Promise<void>
+type Delay = (ms: number, signal: AbortSignal | undefined, error: ApiError) => Promise<void>
 
-export const pauseFor = (ms: number, signal?: AbortSignal): Promise<void> =>
+export const delayFor = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const end = () => {
       clearTimeout(timer)

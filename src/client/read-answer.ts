@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import { type ApiErrorCode, redacted } from './api-error.ts'
-import type { Answer } from './attempt.ts'
+import type { ApiAnswer } from './attempt.ts'
 import type { ClientConfig } from './options.ts'
 import { type ApiRequest, failure } from './request.ts'
 
@@ -14,7 +14,7 @@ const codes: Readonly<Record<number, ApiErrorCode>> = {
 /** @throws ApiError `bad_answer`, or the code for the status if the service rejects the call */
 export function readAnswer<Schema extends z.ZodType>(
   request: ApiRequest,
-  answer: Answer,
+  answer: ApiAnswer,
   schema: Schema,
   { secrets }: ClientConfig,
 ): z.output<Schema> {
@@ -54,7 +54,7 @@ const isFailure = (body: Record<string, unknown> | undefined): boolean =>
   body?.['status'] === 'fail' || body?.['status'] === 'error'
 
 /** Reads the requested delay (ms) from Retry-After (seconds or a date) or from the service's own header. */
-function requestedDelayMs({ status, headers }: Pick<Answer, 'status' | 'headers'>): number | undefined {
+function requestedDelayMs({ status, headers }: Pick<ApiAnswer, 'status' | 'headers'>): number | undefined {
   // The service's own header comes with every answer, and counts only with 429.
   const value = headers.get('retry-after') ?? (status === 429 ? headers.get('x-ratelimit-retry-after') : null)
   if (value === null) return undefined

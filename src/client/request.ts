@@ -3,7 +3,7 @@ import { ApiError, type ApiErrorCode, type ApiErrorDetails } from './api-error.t
 import { renamed, toSnakeCase } from './naming.ts'
 import { faultIn, id } from './params.ts'
 
-export interface Endpoint<Schema extends z.ZodType> {
+export interface ApiEndpoint<Schema extends z.ZodType> {
   /** The client's method, such as `webhook.create`. */
   readonly name: string
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -21,7 +21,7 @@ export interface CallInput {
 }
 
 export interface ApiRequest {
-  readonly endpoint: Endpoint<z.ZodType>
+  readonly endpoint: ApiEndpoint<z.ZodType>
   /** The path with the id, without the query, which may contain private data. */
   readonly path: string
   readonly query: string
@@ -29,7 +29,7 @@ export interface ApiRequest {
 }
 
 /** @throws ApiError `invalid_params` */
-export function makeRequest(endpoint: Endpoint<z.ZodType>, input: CallInput): ApiRequest {
+export function makeRequest(endpoint: ApiEndpoint<z.ZodType>, input: CallInput): ApiRequest {
   const path = endpoint.path.includes('{id}')
     ? endpoint.path.replace('{id}', () => pathSegment(endpoint, input.id))
     : endpoint.path
@@ -41,19 +41,19 @@ export function makeRequest(endpoint: Endpoint<z.ZodType>, input: CallInput): Ap
   return { endpoint, path, query: query && `?${query}`, body: undefined }
 }
 
-function pathSegment(endpoint: Endpoint<z.ZodType>, value: unknown): string {
+function pathSegment(endpoint: ApiEndpoint<z.ZodType>, value: unknown): string {
   const result = id.safeParse(value)
   if (result.success) return encodeURIComponent(result.data)
   throw invalid(endpoint, `the id ${result.error.issues[0]?.message}`)
 }
 
-function checked(endpoint: Endpoint<z.ZodType>, schema: z.ZodObject, given: unknown): Record<string, unknown> {
+function checked(endpoint: ApiEndpoint<z.ZodType>, schema: z.ZodObject, given: unknown): Record<string, unknown> {
   const result = schema.safeParse(given)
   if (result.success) return result.data
   throw invalid(endpoint, faultIn(result.error, schema, 'parameter'))
 }
 
-const invalid = ({ name, method, path }: Endpoint<z.ZodType>, fault: string) =>
+const invalid = ({ name, method, path }: ApiEndpoint<z.ZodType>, fault: string) =>
   new ApiError('invalid_params', `${name}: ${fault}`, { method, path })
 
 export function failure(

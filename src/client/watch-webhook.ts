@@ -77,13 +77,13 @@ export function watchWebhook(options: WatchOptions): Watch {
   return new WebhookWatch(options)
 }
 
-type Kind = WebhookProblem['kind']
+type ProblemKind = WebhookProblem['kind']
 
 class WebhookWatch implements Watch {
   readonly #options: WatchOptions
   readonly #stopping = new AbortController()
   readonly #unobserve: () => void
-  #known: ReadonlyMap<Kind, string> = new Map()
+  #known: ReadonlyMap<ProblemKind, string> = new Map()
   #timer: Timer | undefined
   /** When this process last got a delivery. Starts at now: earlier ones are unknown and count as seen. */
   #seenAt = Date.now()
@@ -116,13 +116,13 @@ class WebhookWatch implements Watch {
   }
 
   /** Keeps the known problems, and the first reason. */
-  #unchecked(error: unknown): Map<Kind, string> {
+  #unchecked(error: unknown): Map<ProblemKind, string> {
     const reason = error instanceof ApiError ? error.message : 'the inbox cannot tell what has arrived'
     const known = this.#known.get('unchecked')
     return new Map(this.#known).set('unchecked', known ?? `the webhook could not be checked: ${reason}`)
   }
 
-  async #check(): Promise<Map<Kind, string>> {
+  async #check(): Promise<Map<ProblemKind, string>> {
     const { client, receiver, webhook: registered } = this.#options
     const webhook = await client.webhook.get(registered.id, { signal: this.#stopping.signal }).then(
       ({ data }) => data.webhook,
@@ -135,7 +135,7 @@ class WebhookWatch implements Watch {
       return new Map([
         ['deleted', 'the webhook was deleted: no events arrive until registerWebhook creates another one'],
       ])
-    const found = new Map<Kind, string>()
+    const found = new Map<ProblemKind, string>()
     if (webhook.url && registered.url && !isSameUrl(webhook.url, registered.url))
       found.set('moved', 'the URL of the webhook has changed: its events go elsewhere')
     const missing = eventTypes.filter((type) => receiver.handles(type) && webhook[subscription(type)] === false)
@@ -170,7 +170,7 @@ class WebhookWatch implements Watch {
     return minutes?.some(({ accepted, duplicates, ignored }) => accepted + duplicates + ignored > 0) ?? false
   }
 
-  #report(found: ReadonlyMap<Kind, string>): void {
+  #report(found: ReadonlyMap<ProblemKind, string>): void {
     const known = this.#known
     this.#known = found
     for (const [kind, message] of found) if (known.get(kind) !== message) this.#notify({ kind, message, solved: false })

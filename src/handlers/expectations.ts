@@ -65,7 +65,7 @@ type OverdueEvent = MediaEvent & {
   }
 }
 
-interface Rule {
+interface ExpectationRule {
   readonly name: string
   readonly types: readonly string[]
   readonly ends: readonly string[]
@@ -77,7 +77,7 @@ export const ruleOf = (event: MediaEvent): string | undefined => (event as Overd
 
 /** The rules of the expectations, in the order of their registration. */
 export class ExpectationRules {
-  #rules: readonly Rule[] = []
+  #rules: readonly ExpectationRule[] = []
 
   /** @throws WebhookError `invalid_option` */
   add(name: string, types: readonly string[], options: ExpectationOptions<string>, sender: AnySender): void {
@@ -121,7 +121,7 @@ export const checkRule = (options: ExpectationOptions<string>): void =>
 const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `expect: ${problem}`)
 
 function expectationOf(
-  { name: rule, ends: awaited, withinMs }: Rule,
+  { name: rule, ends: awaited, withinMs }: ExpectationRule,
   { event, receivedAt, trace }: AcceptedEvent,
 ): Expectation {
   const { type, key } = event

@@ -29,7 +29,7 @@ const finishedKeys = <Value extends string | true>({ max, ttlMs, now }: Required
   // lru-cache never expires an entry that was added at time 0, and clocks in tests begin there.
   new LRUCache<string, Value>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now: () => now() + 1 } })
 
-interface Lease {
+interface LruLease {
   readonly owner: string
   expiresAt: number
 }
@@ -42,7 +42,7 @@ interface Lease {
 export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   checkOptions('lruStore', options, { max: wholeNumber(maxCache), ttlMs: wholeNumber(), now: aFunction })
   const { max = defaults.max, ttlMs = defaults.ttlMs, now = defaults.now } = options
-  const leases = new ChurnMap<string, Lease>()
+  const leases = new ChurnMap<string, LruLease>()
   /** The owners that finished the keys. */
   const done = finishedKeys<string>({ max, ttlMs, now })
 

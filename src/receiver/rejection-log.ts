@@ -6,7 +6,7 @@ import type { DeliveryOutcome } from './acknowledgement.ts'
 const windowMs = 1_000
 
 /** The rejections of one kind since the last line about them. */
-interface Kind {
+interface RejectionKind {
   readonly level: LogLevel
   count: number
   newest: Error | undefined
@@ -20,7 +20,7 @@ interface Kind {
  */
 export class RejectionLog {
   readonly #logger: SafeLogger
-  readonly #kinds = new Map<DeliveryOutcome, Kind>()
+  readonly #kinds = new Map<DeliveryOutcome, RejectionKind>()
 
   constructor(logger: SafeLogger) {
     this.#logger = logger
@@ -41,19 +41,19 @@ export class RejectionLog {
   }
 
   #begin(outcome: DeliveryOutcome, level: LogLevel): void {
-    const kind: Kind = { level, count: 0, newest: undefined, endsAt: performance.now() + windowMs }
+    const kind: RejectionKind = { level, count: 0, newest: undefined, endsAt: performance.now() + windowMs }
     this.#kinds.set(outcome, kind)
     unref(setTimeout(() => this.#end(outcome, kind), windowMs))
   }
 
-  #end(outcome: DeliveryOutcome, kind: Kind): void {
+  #end(outcome: DeliveryOutcome, kind: RejectionKind): void {
     if (this.#kinds.get(outcome) !== kind) return
     this.#kinds.delete(outcome)
     if (this.#tell(outcome, kind)) this.#begin(outcome, kind.level)
   }
 
   /** Writes the line of a window. Returns `false` if there is nothing to write. */
-  #tell(outcome: DeliveryOutcome, { level, count, newest }: Kind): boolean {
+  #tell(outcome: DeliveryOutcome, { level, count, newest }: RejectionKind): boolean {
     if (newest === undefined) return false
     const more = count === 1 ? '1 more delivery was' : `${count} more deliveries were`
     const message = `${more} rejected within ${windowMs / 1_000} s as ${outcome}; the newest: ${reasonOf(newest)}`

@@ -43,7 +43,7 @@ export interface ObjectSql {
 /** An object's steps, by name. Arguments and results are sent as JSON. */
 export type ObjectSteps = Readonly<Record<string, (input: never) => MaybePromise<unknown>>>
 
-type Answer = {
+type ObjectAnswer = {
   readonly result?: unknown
   readonly error?: { readonly code: WebhookErrorCode; readonly message: string }
 }
@@ -85,7 +85,7 @@ async function askOnce(namespace: ObjectNamespace, { name, step, input }: Questi
   // A new stub for each try: one that has failed keeps failing.
   const stub = namespace.get(namespace.idFromName(name))
   const fetching = stub.fetch('https://media-webhooks/', { method: 'POST', body: JSON.stringify({ step, input }) })
-  const answer = fetching.then((response) => response.json() as Promise<Answer>)
+  const answer = fetching.then((response) => response.json() as Promise<ObjectAnswer>)
   const { result, error } = await within(timeoutMs, answer, () => {
     throw new Error(`no answer within ${Math.round(timeoutMs)} ms`)
   })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { explained } from '../../src/cli/commands/inbox/explain.ts'
-import type { Target } from '../../src/cli/commands/inbox/target.ts'
+import type { InboxTarget } from '../../src/cli/commands/inbox/target.ts'
 import { redacted } from '../../src/client/api-error.ts'
 import { WebhookError } from '../../src/errors.ts'
 
@@ -10,7 +10,7 @@ test.each([
   ['p$&w', 'no p$&w', 'no …'],
 ])('no part of the password %s is in an error', (password, message, shown) => {
   const error = new WebhookError('unavailable', 'no answer', { cause: new Error(message) })
-  const target = { kind: 'postgres', address: `postgres://app:${password}@db/app` } as Target
+  const target = { kind: 'postgres', address: `postgres://app:${password}@db/app` } as InboxTarget
   expect((explained(error, target) as Error).message).toBe(`postgres://…@db/app: no answer: ${shown}`)
 })
 

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { events } from '../../src/cli/commands/inbox/events.ts'
-import type { Target } from '../../src/cli/commands/inbox/target.ts'
+import type { InboxTarget } from '../../src/cli/commands/inbox/target.ts'
 import { createScreen } from '../../src/cli/shared/screen.ts'
 import type { EventQuery, InspectedInbox } from '../../src/inbox/reading.ts'
 import { eventOf } from '../support/inbox.ts'
 import { valuesOf } from './inbox-values.ts'
 
-const target: Target = { kind: 'file', address: 'inbox.db', name: undefined }
+const target: InboxTarget = { kind: 'file', address: 'inbox.db', name: undefined }
 
 /** Runs `events` over an inbox with these pages. Its first page is number 0, and the cursor is the number of the next. */
 async function eventsOf(pages: readonly (readonly string[])[]) {

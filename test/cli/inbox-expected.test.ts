@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { Action } from '../../src/cli/commands/inbox/action.ts'
+import type { InboxAction } from '../../src/cli/commands/inbox/action.ts'
 import { events } from '../../src/cli/commands/inbox/events.ts'
 import { expected } from '../../src/cli/commands/inbox/expected.ts'
 import { media } from '../../src/cli/commands/inbox/media.ts'
 import { show } from '../../src/cli/commands/inbox/show.ts'
 import { stats } from '../../src/cli/commands/inbox/stats.ts'
-import type { Target } from '../../src/cli/commands/inbox/target.ts'
+import type { InboxTarget } from '../../src/cli/commands/inbox/target.ts'
 import { watch } from '../../src/cli/commands/inbox/watch.ts'
 import { createScreen } from '../../src/cli/shared/screen.ts'
 import type { InboxStats, InspectedInbox, OpenExpectation } from '../../src/inbox/reading.ts'
@@ -16,7 +16,7 @@ import { valuesOf } from './inbox-values.ts'
 
 const noon = Date.parse('2026-03-01T12:00:00Z')
 const minute = 60_000
-const target: Target = { kind: 'file', address: 'inbox.db', name: undefined }
+const target: InboxTarget = { kind: 'file', address: 'inbox.db', name: undefined }
 
 beforeEach(() => {
   vi.useFakeTimers({ now: noon })
@@ -26,7 +26,7 @@ afterEach(() => {
 })
 
 /** Runs an action over an inbox until it prints, and returns its exit code and what it prints. */
-async function run(action: Action, inbox: Partial<InspectedInbox>, values = valuesOf(), ...words: string[]) {
+async function run(action: InboxAction, inbox: Partial<InspectedInbox>, values = valuesOf(), ...words: string[]) {
   let output = ''
   const interrupted = new AbortController()
   const stdout = {

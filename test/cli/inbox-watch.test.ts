@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { NewsReader } from '../../src/cli/commands/inbox/news.ts'
-import type { Target } from '../../src/cli/commands/inbox/target.ts'
+import type { InboxTarget } from '../../src/cli/commands/inbox/target.ts'
 import { watch } from '../../src/cli/commands/inbox/watch.ts'
 import { createScreen } from '../../src/cli/shared/screen.ts'
 import type { DeadLetter, EventRecord, EventState, InspectedInbox } from '../../src/inbox/reading.ts'
@@ -82,7 +82,7 @@ describe('the news of an inbox', () => {
 })
 
 describe('watch', () => {
-  const target: Target = { kind: 'redis', address: 'redis://:secret-pw@127.0.0.1', name: undefined }
+  const target: InboxTarget = { kind: 'redis', address: 'redis://:secret-pw@127.0.0.1', name: undefined }
 
   function watching(inbox: InspectedInbox) {
     const written = { output: '', errors: '' }

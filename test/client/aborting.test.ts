@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { pauseFor } from '../../src/client/call.ts'
+import { delayFor } from '../../src/client/call.ts'
 import { createClient } from '../../src/client/index.ts'
 import { failureOf, hang, keyPair, oneWebhook, patientClient, serve } from './scripted-service.ts'
 
@@ -120,7 +120,7 @@ const timers = () => process.getActiveResourcesInfo().filter((resource) => resou
 test('A pause that ends early leaves neither a timer nor a listener behind', async () => {
   const controller = new AbortController()
   const before = timers()
-  const paused = pauseFor(60_000, controller.signal)
+  const paused = delayFor(60_000, controller.signal)
   expect(timers()).toBe(before + 1)
   controller.abort()
   await paused

@@ -1,4 +1,4 @@
-import { createCall, pauseFor } from '../../client/call.ts'
+import { createCall, delayFor } from '../../client/call.ts'
 import { clientOver } from '../../client/client.ts'
 import type { CallOptions, Client } from '../../client/index.ts'
 import { readConfig } from '../../client/options.ts'
@@ -51,7 +51,7 @@ export function clientFrom(input: CommandInput<typeof apiFlags>, { note }: Scree
   const config = readConfig(credentialsOf(input), { baseUrl: input.values.baseUrl })
   const call = createCall(config, (ms, signal, { message }) => {
     note(plain(`${message}; trying again in ${(ms / 1_000).toFixed(1)} s`))
-    return pauseFor(ms, signal)
+    return delayFor(ms, signal)
   })
   return clientOver(call)
 }

@@ -6,10 +6,10 @@ import { secretOf } from './schemes.ts'
 import type { Screen } from './screen.ts'
 import { align, plain } from './text.ts'
 
-type Secrets = readonly (string | undefined)[]
+type MaskedTexts = readonly (string | undefined)[]
 
 /** The response body, without secrets of the delivery that the receiver echoed. */
-export function maskedAnswer({ answer }: DeliveryRecord, { url, behaviour }: Sending, secrets: Secrets = []) {
+export function maskedAnswer({ answer }: DeliveryRecord, { url, behaviour }: Sending, secrets: MaskedTexts = []) {
   const { sign } = behaviour
   return answer && withoutSecret(answer.body, ...secrets, ...secretsIn(url), sign && secretOf(sign))
 }
@@ -21,7 +21,7 @@ export function printDelivery(
   delivery: DeliveryRecord,
   sending: Sending,
   { print, paint }: Screen,
-  { secrets, host }: { readonly secrets?: Secrets; readonly host?: boolean } = {},
+  { secrets, host }: { readonly secrets?: MaskedTexts; readonly host?: boolean } = {},
 ): void {
   const { attempt, copy, startedAt, durationMs, answer, failure, retryInMs } = delivery
   const cells = align(

@@ -6,9 +6,9 @@ import type { ApiKeys } from '../workspace/api-keys.ts'
 import { apiKeyTypes } from '../workspace/api-keys.ts'
 import { listQuery, notBlank, readBody, readId, readQuery, ttl } from './request.ts'
 import type { Routes } from './routes.ts'
-import type { Rules } from './rules.ts'
+import type { ApiRules } from './rules.ts'
 
-export function apiKeyRoutes(apiKeys: ApiKeys, rules: Rules): Routes {
+export function apiKeyRoutes(apiKeys: ApiKeys, rules: ApiRules): Routes {
   const name = notBlank(rules.name)
   const input = z.object(
     { [wireNames.apiKeyName]: name, ttl: ttl.optional(), type: oneOf(apiKeyTypes).optional() },

@@ -5,7 +5,7 @@ import type { FlagName } from '../../events/media-service/catalogue.ts'
 import { parseJson, readText } from '../http/read-body.ts'
 import { digits, oneOf, readInput, text } from '../shared/input.ts'
 import { subscriptionFlags } from '../workspace/webhooks.ts'
-import type { Rules } from './rules.ts'
+import type { ApiRules } from './rules.ts'
 
 export const notBlank = (name: z.ZodType<string>) =>
   name.refine((given) => given.trim() !== '', { error: 'must not be blank' })
@@ -55,7 +55,7 @@ export const readQuery = <T>(schema: z.ZodType<T>, { req }: Context): T =>
   readInput('query', schema, fromText(new URL(req.url).searchParams))
 
 /** @throws WebhookError `invalid_option` */
-export const readId = ({ req }: Context, { id }: Rules): string => readInput('id', id, req.param('id'))
+export const readId = ({ req }: Context, { id }: ApiRules): string => readInput('id', id, req.param('id'))
 
 /** @throws HTTPException 400, 413 or 415 */
 export async function readBody(req: HonoRequest): Promise<unknown> {

@@ -5,7 +5,7 @@ import { nameLimit } from '../shared/undocumented.ts'
 import type { ApiKey } from '../workspace/api-keys.ts'
 
 /** What the API accepts and returns, where the profiles differ. */
-export interface Rules {
+export interface ApiRules {
   readonly id: z.ZodType<string>
   readonly name: z.ZodType<string>
   readonly apiKeysLimit: number
@@ -15,7 +15,7 @@ export interface Rules {
 }
 
 /** The rules by profile. `documented` accepts everything the documentation doesn't mention. */
-export const rulesOf: Readonly<Record<Profile, Rules>> = {
+export const rulesOf: Readonly<Record<Profile, ApiRules>> = {
   documented: {
     id: text,
     name: text,

@@ -9,11 +9,11 @@ import type { Webhooks } from '../workspace/webhooks.ts'
 import { subscriptionFlags, type Webhook } from '../workspace/webhooks.ts'
 import { flags, listQuery, notBlank, readBody, readId, readQuery, url } from './request.ts'
 import type { Routes } from './routes.ts'
-import type { Rules } from './rules.ts'
+import type { ApiRules } from './rules.ts'
 
 const query = z.object({ ...listQuery(['created_at', 'name', 'url'], 100), ...flags })
 
-export function webhookRoutes(webhooks: Webhooks, check: EmulatedService['check'], rules: Rules): Routes {
+export function webhookRoutes(webhooks: Webhooks, check: EmulatedService['check'], rules: ApiRules): Routes {
   const patch = z.object({ name: notBlank(rules.name).optional(), url: url.optional(), ...flags }, notAnObject)
   const input = z
     .object({ name: rules.name.optional(), url, ...flags }, notAnObject)

@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { Payload } from '../../testing/payload.ts'
 import type { Changes } from '../shared/changes.ts'
 import { type Clock, dateOf } from '../shared/clock.ts'
-import { Records } from '../shared/records.ts'
+import { RecentItems } from '../shared/recent-items.ts'
 import { eventIntervalNs, type LifecycleEvent, lifecycleOf, payloadOf } from './lifecycle.ts'
 import type { Media, MediaInput } from './media.ts'
 import { readMediaInput } from './media.ts'
@@ -26,14 +26,14 @@ const overloadedDelayMs = 500
 /** Simulates upload and encoding. A returned `Media` is a snapshot; `get` returns the current state. */
 export class Studio {
   readonly #options: StudioOptions
-  readonly #records: Records<Media>
+  readonly #records: RecentItems<Media>
   readonly #timers = new Map<string, NodeJS.Timeout>()
   #closed = false
 
   constructor(options: StudioOptions) {
     const { maxRecords, changes } = options
     this.#options = options
-    this.#records = new Records({
+    this.#records = new RecentItems({
       name: 'media',
       hasEnded: ({ state }) => state !== 'encoding',
       maxUnfinished: maxRecords,

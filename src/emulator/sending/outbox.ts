@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import { bodyOf, flatBody, type Payload } from '../../testing/payload.ts'
 import type { Changes } from '../shared/changes.ts'
 import type { Clock } from '../shared/clock.ts'
-import { Records } from '../shared/records.ts'
+import { RecentItems } from '../shared/recent-items.ts'
 import { Holds } from './holds.ts'
 import { type Profile, testTimeoutMs } from './profile.ts'
 import { parseTarget } from './request.ts'
@@ -27,7 +27,7 @@ export interface OutboxOptions {
   readonly delivered: (delivery: DeliveryRecord, sending: Sending) => void
 }
 
-export interface Target {
+export interface SendingTarget {
   readonly id: string
   readonly url: string
 }
@@ -45,7 +45,7 @@ export class Outbox {
   readonly #sender: Sender
   readonly #tester: Sender
   readonly #holds: Holds
-  readonly #records: Records<Sending>
+  readonly #records: RecentItems<Sending>
   readonly #runs: SendingRuns
   #closed = false
 
@@ -54,7 +54,7 @@ export class Outbox {
     this.#sender = createSender({ profile, timeScale, clock })
     this.#tester = createSender({ timeoutMs: testTimeoutMs, clock })
     this.#holds = new Holds(timeScale)
-    this.#records = new Records({
+    this.#records = new RecentItems({
       name: 'events',
       hasEnded: ({ state }) => state === 'acknowledged' || state === 'failed' || state === 'dropped',
       maxUnfinished: maxWaiting,
@@ -65,13 +65,16 @@ export class Outbox {
   }
 
   /** @param body an edited body; the payload's by default */
-  send(target: Target, payload: Payload, behaviour: Behaviour = {}, body?: string): Sending {
+  send(target: SendingTarget, payload: Payload, behaviour: Behaviour = {}, body?: string): Sending {
     this.#checkTargets([target])
     return this.#send(target, payload, behaviour, body)
   }
 
   /** Sends an event to several webhooks, or to none of them if too many sendings are unfinished. */
-  sendToAll(targets: readonly (Target & { readonly behaviour?: Behaviour })[], payload: Payload): readonly Sending[] {
+  sendToAll(
+    targets: readonly (SendingTarget & { readonly behaviour?: Behaviour })[],
+    payload: Payload,
+  ): readonly Sending[] {
     this.#checkTargets(targets)
     return targets.map((target) => this.#send(target, payload, target.behaviour ?? {}))
   }
@@ -80,7 +83,7 @@ export class Outbox {
    * Makes the test delivery: once, within 1 s, without a fault. Acknowledged by any 2xx (`documented`) or only by 200
    * (`observed`). Resolves with the ended sending and its one delivery.
    */
-  async check(target: Target, payload: Payload, { format, sign }: Behaviour = {}): Promise<Sending> {
+  async check(target: SendingTarget, payload: Payload, { format, sign }: Behaviour = {}): Promise<Sending> {
     this.#checkTargets([target])
     const signer = sign && signerFor(sign, eventIdOf(flatBody(payload)))
     const behaviour = { ...(format && { format }), ...(sign && { sign }) }
@@ -122,13 +125,13 @@ export class Outbox {
   }
 
   /** @throws WebhookError if a target can't be sent to */
-  #checkTargets(targets: readonly Target[]): void {
+  #checkTargets(targets: readonly SendingTarget[]): void {
     if (this.#closed) throw closing()
     for (const { url } of targets) parseTarget(url)
     if (targets.length > 0) this.#records.checkRoom()
   }
 
-  #send({ id: webhookId, url }: Target, payload: Payload, behaviour: Behaviour, body?: string): Sending {
+  #send({ id: webhookId, url }: SendingTarget, payload: Payload, behaviour: Behaviour, body?: string): Sending {
     const { format, sign, fault } = behaviour
     const signer = sign && signerFor(sign, eventIdOf(body ?? flatBody(payload)))
     const fields = { webhookId, url, payload, ...(body !== undefined && { body }), behaviour }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, dateOf } from '../shared/clock.ts'
-import type { Records } from '../shared/records.ts'
+import type { RecentItems } from '../shared/recent-items.ts'
 import type { Profile } from './profile.ts'
 import type { DeliveryRecord, Sending } from './sending.ts'
 import { SendingTurns } from './turns.ts'
@@ -24,7 +24,7 @@ interface UnfinishedRun {
 }
 
 export interface SendingRunsOptions {
-  readonly records: Records<Sending>
+  readonly records: RecentItems<Sending>
   readonly clock: Clock
   readonly profile: Profile
   /** Called when the webhook counts as triggered, test deliveries included. */
@@ -38,7 +38,7 @@ const maxConcurrent = 64
 
 /** Runs sendings and keeps their records up to date. */
 export class SendingRuns {
-  readonly #records: Records<Sending>
+  readonly #records: RecentItems<Sending>
   readonly #clock: Clock
   readonly #profile: Profile
   readonly #triggered: SendingRunsOptions['triggered']

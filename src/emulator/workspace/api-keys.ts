@@ -2,7 +2,7 @@ import type { Changes } from '../shared/changes.ts'
 import { apiTimestamp, type Clock } from '../shared/clock.ts'
 import { type ApiKeyStatus, truncateSecret } from '../shared/undocumented.ts'
 import { Collection } from './collection.ts'
-import { type Listed, type ListQuery, list } from './list.ts'
+import { type ListPage, type ListQuery, list } from './list.ts'
 import { randomText, SecretHash } from './secret.ts'
 
 /** Every endpoint of this API rejects `only_upload` keys. */
@@ -89,7 +89,7 @@ export class ApiKeys {
     return { ...this.#toApiKey(stored), secret }
   }
 
-  list(query: ListQuery<'created_at' | 'name'> = {}): Listed<ApiKey> {
+  list(query: ListQuery<'created_at' | 'name'> = {}): ListPage<ApiKey> {
     return list(
       this.#records.all().map((stored) => this.#toApiKey(stored)),
       query,

@@ -14,7 +14,7 @@ export interface ListQuery<SortField extends string> {
   readonly search?: string
 }
 
-export interface Listed<Item> {
+export interface ListPage<Item> {
   readonly items: readonly Item[]
   /** Matching records on all pages. */
   readonly total: number
@@ -27,7 +27,7 @@ export interface Listed<Item> {
 export function list<Item extends { readonly name: string; readonly created_at: string }>(
   items: readonly Item[],
   query: ListQuery<keyof Item & string> & Partial<Item>,
-): Listed<Item> {
+): ListPage<Item> {
   const { offset = 0, limit = 25, sort_by = 'created_at', order_by = 'asc', search = '', ...filter } = query
   const wanted = Object.entries(filter) as [keyof Item, unknown][]
   const matching = items.filter(

@@ -2,7 +2,7 @@ import { eventTypes, type FlagName, flagName } from '../../events/media-service/
 import type { Changes } from '../shared/changes.ts'
 import { apiTimestamp, type Clock } from '../shared/clock.ts'
 import { Collection } from './collection.ts'
-import { type Listed, type ListQuery, list } from './list.ts'
+import { type ListPage, type ListQuery, list } from './list.ts'
 
 /** The subscription flags, in the service's order. */
 export const subscriptionFlags: readonly FlagName[] = eventTypes.map(flagName)
@@ -19,14 +19,14 @@ export interface Webhook extends Readonly<Record<FlagName, boolean>> {
   readonly last_triggered_at: string | null
 }
 
-type Subscriptions = Partial<Readonly<Record<FlagName, boolean>>>
+type EventFlags = Partial<Readonly<Record<FlagName, boolean>>>
 
 const noSubscriptions = Object.fromEntries(subscriptionFlags.map((flag) => [flag, false])) as Record<FlagName, boolean>
 
 /** A new webhook. Flags default to false. */
-export type WebhookInput = Pick<Webhook, 'name' | 'url'> & Subscriptions
+export type WebhookInput = Pick<Webhook, 'name' | 'url'> & EventFlags
 
-export type WebhookQuery = ListQuery<'created_at' | 'name' | 'url'> & Subscriptions
+export type WebhookQuery = ListQuery<'created_at' | 'name' | 'url'> & EventFlags
 
 export interface WebhooksOptions {
   readonly userId: string
@@ -67,7 +67,7 @@ export class Webhooks {
     return webhook
   }
 
-  list(query: WebhookQuery = {}): Listed<Webhook> {
+  list(query: WebhookQuery = {}): ListPage<Webhook> {
     return list(this.#records.all(), query)
   }
 

@@ -15,17 +15,17 @@ import { isEvent, toDeadLetter, toUnreadable, type UnreadableData } from './job.
 import { type EventJob, type EventQueue, inBatches } from './queue.ts'
 import { KeptUnreadable, unreadableLetter } from './unreadable.ts'
 
-type Receiver = ReplayingReceiver & Accepting
+type AcceptingReceiver = ReplayingReceiver & Accepting
 
 /** Dead letters: BullMQ's failed jobs, and unreadable deliveries. */
 export class BullmqDeadLetters implements InspectedDeadLetters {
   readonly #queue: EventQueue
   readonly #unreadable: KeptUnreadable
-  readonly #receiver: Receiver | undefined
+  readonly #receiver: AcceptingReceiver | undefined
   readonly #ttlMs: number
 
   /** @param receiver without one, a replayed unreadable delivery goes to a process that has one */
-  constructor(queue: EventQueue, receiver: Receiver | undefined, ttlMs: number) {
+  constructor(queue: EventQueue, receiver: AcceptingReceiver | undefined, ttlMs: number) {
     this.#queue = queue
     this.#unreadable = new KeptUnreadable(queue)
     this.#receiver = receiver
@@ -117,7 +117,12 @@ export class BullmqDeadLetters implements InspectedDeadLetters {
  * Adds an unreadable delivery's event, unless it is known.
  * @throws WebhookError `malformed`
  */
-async function addParsed(queue: EventQueue, receiver: Receiver, data: UnreadableData, ttlMs: number): Promise<void> {
+async function addParsed(
+  queue: EventQueue,
+  receiver: AcceptingReceiver,
+  data: UnreadableData,
+  ttlMs: number,
+): Promise<void> {
   const accepted = await parseAgain(receiver, toUnreadable(data))
   await addEvent(queue, receiver, { ...accepted, since: new Date() }, ttlMs)
 }
@@ -125,7 +130,7 @@ async function addParsed(queue: EventQueue, receiver: Receiver, data: Unreadable
 /** Finishes the replay by a process without a receiver: adds the delivery's event, or keeps the delivery again. */
 export async function parseOrKeep(
   queue: EventQueue,
-  receiver: Receiver,
+  receiver: AcceptingReceiver,
   data: UnreadableData,
   ttlMs: number,
 ): Promise<void> {

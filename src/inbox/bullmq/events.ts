@@ -16,7 +16,7 @@ const jobStates = { waiting: 'wait', running: 'active', retrying: 'delayed', dea
 const states = Object.keys(jobStates) as (keyof typeof jobStates)[]
 
 /** The place of an event in the order of acceptance. */
-interface Place {
+interface EventPlace {
   readonly number: number
   readonly id: string
 }
@@ -71,11 +71,11 @@ export class BullmqEvents implements InboxEvents {
   }
 
   /** Finds the events of a page, and the first one after it. */
-  async #find({ state, type, mediaId, order, limit, cursor }: CheckedQuery): Promise<readonly Place[]> {
+  async #find({ state, type, mediaId, order, limit, cursor }: CheckedQuery): Promise<readonly EventPlace[]> {
     if (cursor !== undefined && !/^\d+$/.test(cursor)) throw wrongCursor()
     const media = mediaId === undefined ? undefined : await mediaPart(mediaId)
     const inState = state && (await this.#idsIn(state))
-    const found: Place[] = []
+    const found: EventPlace[] = []
     let after = cursor
     for (;;) {
       const batch = await this.#examine(order, after)

@@ -9,7 +9,7 @@ import type { EventQuery, NewOperation, OperationQuery, PauseOptions, ResumeOpti
 import { type InboxLimits, limitRules, limitsOf } from '../sqlite-tables/storage.ts'
 import { ObjectInbox } from './inbox.ts'
 import type { ObjectTransactional } from './transactions.ts'
-import { type KeysQuery, type Page, packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
+import { type KeysQuery, type PageRange, packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
 
 /** The options of `inboxObject`. Limits are per object, of which there are as many as shards. */
 export interface InboxObjectOptions {
@@ -131,7 +131,7 @@ const inboxSteps = (inbox: ObjectInbox): ObjectSteps => ({
   keepUnreadable: (unreadable: WireUnreadable) => inbox.keepUnreadable(unpackUnreadable(unreadable)),
   stats: () => inbox.stats(),
   expected: (limit: number) => inbox.expected(limit),
-  list: async (page: Page) => (await inbox.deadLetters.list(page)).map(packDeadLetter),
+  list: async (page: PageRange) => (await inbox.deadLetters.list(page)).map(packDeadLetter),
   keys: ({ after, type, since }: KeysQuery) =>
     inbox.deadLetters.keysAfter(after, { type, since: since && new Date(since) }),
   async get(key: string) {

@@ -5,7 +5,7 @@ import { replayAll } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 import type { KeysPage, ListedKey } from '../sql/dead-letters.ts'
 import type { Shards } from './shards.ts'
-import { type KeysQuery, type Page, unpackDeadLetter, type WireDeadLetter } from './wire.ts'
+import { type KeysQuery, type PageRange, unpackDeadLetter, type WireDeadLetter } from './wire.ts'
 
 interface Found {
   readonly shard: number
@@ -25,11 +25,11 @@ export class ShardedDeadLetters implements DeadLetters {
     this.#accept = accept
   }
 
-  async list(page?: Page): Promise<readonly DeadLetter[]> {
+  async list(page?: PageRange): Promise<readonly DeadLetter[]> {
     return (await this.#list(page)).map(({ deadLetter }) => deadLetter)
   }
 
-  async #list(page?: Page): Promise<Found[]> {
+  async #list(page?: PageRange): Promise<Found[]> {
     const { limit, offset } = pageOf(page)
     const pages = await this.#shards.askAll<WireDeadLetter[]>('list', { limit: limit + offset, offset: 0 })
     const newestFirst = pages.flatMap((page, shard) =>

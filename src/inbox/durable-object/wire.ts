@@ -8,7 +8,7 @@ import type { PlacedPage } from '../sql/events.ts'
 
 // Wire form between the Worker and its objects: JSON, with bytes in base64.
 
-export interface Page {
+export interface PageRange {
   readonly limit?: number
   readonly offset?: number
 }

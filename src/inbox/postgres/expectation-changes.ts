@@ -39,7 +39,7 @@ const beginColumns = {
   owed: 'json',
 }
 
-type Row<Columns> = Readonly<Record<keyof Columns, unknown>>
+type RowOf<Columns> = Readonly<Record<keyof Columns, unknown>>
 
 /**
  * Builds a transaction that runs `statement` and changes the expectations of the new events. The result of `statement`
@@ -69,12 +69,12 @@ export function withChanges(
     COMMIT`
 }
 
-const marksOf = ({ accepted, hash: by, changes: { at, begins, ends } }: ChangingEvent): Row<typeof markColumns>[] => [
+const marksOf = ({ accepted, hash: by, changes: { at, begins, ends } }: ChangingEvent): RowOf<typeof markColumns>[] => [
   ...begins.map(({ rule }) => ({ by, subject: subjectOf(rule, accepted), ended_at: null })),
   ...ends.map((rule) => ({ by, subject: subjectOf(rule, accepted), ended_at: at.getTime() })),
 ]
 
-const beginsOf = ({ accepted, hash: by, changes: { at, begins } }: ChangingEvent): Row<typeof beginColumns>[] =>
+const beginsOf = ({ accepted, hash: by, changes: { at, begins } }: ChangingEvent): RowOf<typeof beginColumns>[] =>
   begins.map(({ rule, dueAt, overdue: { event, trace }, owed }) => ({
     by,
     hash: hashKey(event.key),
@@ -94,8 +94,8 @@ const subjectOf = (rule: string, { event }: AcceptedEvent): string => hashKey(JS
 /** End rows are locked in one order, after the keys, against deadlocks. A begin locks its row without changing it. */
 const changeParts = (
   schema: string,
-  marks: readonly Row<typeof markColumns>[],
-  begins: readonly Row<typeof beginColumns>[],
+  marks: readonly RowOf<typeof markColumns>[],
+  begins: readonly RowOf<typeof beginColumns>[],
 ): string =>
   `, marked AS (
     INSERT INTO ${schema}.expectation_end AS remembered (subject, ended_at)
@@ -110,7 +110,7 @@ const changeParts = (
     ON CONFLICT DO NOTHING
   )`
 
-function unnested<Columns extends object>(name: string, columns: Columns, rows: readonly Row<Columns>[]): string {
+function unnested<Columns extends object>(name: string, columns: Columns, rows: readonly RowOf<Columns>[]): string {
   const arrays = Object.entries(columns).map(
     ([column, type]) => `${literalOf(rows.map((row) => row[column as keyof Columns]))}::${type}[]`,
   )

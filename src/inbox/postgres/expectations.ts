@@ -18,7 +18,7 @@ interface Fired {
 }
 
 /** Fires overdue expectations, whichever process comes first. */
-export class Overdue {
+export class OverdueExpectations {
   readonly #database: Database
   readonly #stored: () => void
   /** Deadline at which the next step starts, past the dead rows before it. */

@@ -8,7 +8,7 @@ const tableNames = [
   ...['expectation', 'expectation_end', 'operation', 'pause'],
 ]
 
-type Client = Pick<PoolClient, 'query'>
+type SchemaClient = Pick<PoolClient, 'query'>
 
 /** Timeout of making or updating the tables (ms). */
 const maxMs = 60_000
@@ -34,7 +34,7 @@ interface Condition {
  * Makes or updates the tables, and checks that the inbox can use them. Resolves with `true` if it changed them.
  * @throws WebhookError `unavailable`
  */
-export async function prepareSchema(client: Client, schema: string, all = migrations): Promise<boolean> {
+export async function prepareSchema(client: SchemaClient, schema: string, all = migrations): Promise<boolean> {
   const { version, server, encoding, isReplica, isReadOnly } = await readCondition(client, schema, all)
   if (server < 130_000) throw unusable('it is older than Postgres 13')
   if (isReplica) throw unusable('it is a read-only replica: give the address of the primary')
@@ -66,7 +66,7 @@ const idsOf = (schema: string): Readonly<Record<string, readonly string[]>> => (
  * Raises sequences that are behind their tables: a failover to a logical replica copies rows but no sequences, and new
  * events would reuse ids. Under a lock, so that no other start sets them back.
  */
-async function raiseIds(client: Client, schema: string): Promise<void> {
+async function raiseIds(client: SchemaClient, schema: string): Promise<void> {
   const behind = Object.entries(idsOf(quoted(schema))).map(([sequence, ids]) => {
     // Inserting needs no right on an identity column's sequence; reading the sequence does.
     const last = `CASE WHEN has_sequence_privilege(${sequence}, 'USAGE, SELECT')
@@ -96,7 +96,7 @@ async function raiseIds(client: Client, schema: string): Promise<void> {
  * Checks that the tables exist, and that this version can read them. Makes none.
  * @throws WebhookError `unavailable`
  */
-export async function checkTables(client: Client, schema: string, all = migrations): Promise<void> {
+export async function checkTables(client: SchemaClient, schema: string, all = migrations): Promise<void> {
   const { version } = await readCondition(client, schema, all)
   if (version >= all.length) return
   const fix = 'start a receiver with postgresInbox, or run "media-webhooks inbox <url> migrate"'
@@ -104,7 +104,7 @@ export async function checkTables(client: Client, schema: string, all = migratio
   throw unusable(`it has no tables of an inbox in the schema ${schema}: ${fix}, or give the right schema`)
 }
 
-async function readCondition(client: Client, schema: string, all: readonly Migration[]): Promise<Condition> {
+async function readCondition(client: SchemaClient, schema: string, all: readonly Migration[]): Promise<Condition> {
   const { rows } = await client.query(
     `SELECT json_build_object(
        'server', current_setting('server_version_num')::int,
@@ -122,7 +122,7 @@ async function readCondition(client: Client, schema: string, all: readonly Migra
 }
 
 /** @param known newest version this release knows */
-async function readVersion(client: Client, schema: string, known: number): Promise<number> {
+async function readVersion(client: SchemaClient, schema: string, known: number): Promise<number> {
   const result = await client
     .query(`SELECT row_to_json(found)::text AS found FROM ${quoted(schema)}.version found`)
     .catch((error) => {
@@ -137,7 +137,7 @@ async function readVersion(client: Client, schema: string, known: number): Promi
 }
 
 /** Makes or updates the tables without blocking processes that use them: if a lock takes long, retries later. */
-async function makeTables(client: Client, schema: string, all: readonly Migration[]): Promise<boolean> {
+async function makeTables(client: SchemaClient, schema: string, all: readonly Migration[]): Promise<boolean> {
   for (let attempt = 1; ; attempt++) {
     await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
     try {
@@ -153,7 +153,7 @@ async function makeTables(client: Client, schema: string, all: readonly Migratio
 }
 
 /** Under a lock, as several processes may start at once. Returns false if another one was first. */
-async function makeTablesOnce(client: Client, schema: string, all: readonly Migration[]): Promise<boolean> {
+async function makeTablesOnce(client: SchemaClient, schema: string, all: readonly Migration[]): Promise<boolean> {
   const name = quoted(schema)
   const patiently = (text: string) => client.query({ text, query_timeout: maxMs } as QueryConfig)
   await client.query(`SET LOCAL statement_timeout = ${maxMs}`)
@@ -182,7 +182,7 @@ function notMade(schema: string, version: number, error: unknown): unknown {
   return error
 }
 
-async function checkRights(client: Client, schema: string): Promise<void> {
+async function checkRights(client: SchemaClient, schema: string): Promise<void> {
   const { rows } = await client.query(
     `SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
      WHERE nspname = $1 AND NOT (has_schema_privilege(n.oid, 'USAGE') AND CASE

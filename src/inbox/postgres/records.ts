@@ -9,7 +9,7 @@ import { hashKey } from './keys.ts'
 import { literal } from './schema.ts'
 import type { Tables } from './tables.ts'
 
-type Kind = Settled['kind']
+type SettledKind = Settled['kind']
 
 interface PendingRecord {
   readonly end: Settled
@@ -20,13 +20,13 @@ interface PendingRecord {
 }
 
 /** Write order: progress before the end of the same event. */
-const kinds: readonly Kind[] = ['progress', 'handled', 'retry', 'release', 'dead']
+const kinds: readonly SettledKind[] = ['progress', 'handled', 'retry', 'release', 'dead']
 
 /** Records how attempts ended. Ends that are ready together share a statement. */
 export class PostgresRecords {
   readonly #database: Database
   readonly #handlers: InboxHost['handlers']
-  readonly #statements: Readonly<Record<Kind, string>>
+  readonly #statements: Readonly<Record<SettledKind, string>>
   readonly #limit = new ByteLimit()
   #entries: PendingRecord[] = []
   #writing: Promise<void> | undefined
@@ -72,7 +72,7 @@ export class PostgresRecords {
     this.#writing = undefined
   }
 
-  async #writeAll(kind: Kind, entries: readonly PendingRecord[]): Promise<void> {
+  async #writeAll(kind: SettledKind, entries: readonly PendingRecord[]): Promise<void> {
     for (let remaining = entries; remaining.length > 0; ) {
       const count = this.#limit.fitting(remaining, ({ values }) => bytesOf(values))
       await this.#writeBatch(kind, remaining.slice(0, count))
@@ -80,7 +80,7 @@ export class PostgresRecords {
     }
   }
 
-  async #writeBatch(kind: Kind, entries: readonly PendingRecord[]): Promise<void> {
+  async #writeBatch(kind: SettledKind, entries: readonly PendingRecord[]): Promise<void> {
     try {
       const values = kind === 'handled' ? columns(entries) : [rows(entries)]
       const answer = await this.#database.measure('record', () =>
@@ -119,7 +119,10 @@ const storable = (names: readonly string[]): string[] => names.map((name) => nam
  * `release`: some handlers are paused, or in other processes only. It is due after the delay, but if it awaits
  * handlers, not before it is too old. Its crashes stay counted.
  */
-function statements({ schema, channel }: Pick<Tables, 'schema' | 'channel'>, ttlMs: number): Record<Kind, string> {
+function statements(
+  { schema, channel }: Pick<Tables, 'schema' | 'channel'>,
+  ttlMs: number,
+): Record<SettledKind, string> {
   const given = `(SELECT (row ->> 0)::bigint AS id, row FROM json_array_elements($1::json) AS row)`
   const union = (row: string) => `ARRAY(
     SELECT unnest(completed) UNION SELECT name FROM json_array_elements_text(${row}) AS name)`

@@ -1,6 +1,6 @@
 import type { InboxHost } from '../inbox.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
-import type { Parsing, Replays } from '../sql/dead-letters.ts'
+import type { ReplayParsing, Replays } from '../sql/dead-letters.ts'
 import { withOwed } from '../sql/inbox.ts'
 import { withChanges } from './expectation-changes.ts'
 import { hashMedia } from './keys.ts'
@@ -36,7 +36,7 @@ export const replays: Replays = {
 
 /** Replaces unreadable deliveries with their events. */
 export const replaceIn =
-  (tables: Tables, host: InboxHost): Parsing['replace'] =>
+  (tables: Tables, host: InboxHost): ReplayParsing['replace'] =>
   async (key, parsed) => {
     const { event, receivedAt, owed } = parsed
     const { schema, channel } = tables

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { within } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
-import type { Parsing } from '../sql/dead-letters.ts'
+import type { ReplayParsing } from '../sql/dead-letters.ts'
 import type { HeldEvent } from '../sql/event.ts'
 import type { Reason, Signal } from '../sql/signal.ts'
 import type {
@@ -20,7 +20,7 @@ import { CleanUp } from './clean-up.ts'
 import type { Route } from './connection.ts'
 import { Database, isUnreachable } from './database.ts'
 import { postgresReading } from './event-reading.ts'
-import { Overdue } from './expectations.ts'
+import { OverdueExpectations } from './expectations.ts'
 import { Intake } from './intake.ts'
 import { PostgresLease } from './lease.ts'
 import { Announcements, Listener } from './notifications.ts'
@@ -49,7 +49,7 @@ const lastAnnounceMs = 1_000
 /** A Postgres database shared by any number of processes. */
 export class PostgresStore implements EventStore {
   readonly replays = replays
-  readonly replace: Parsing['replace']
+  readonly replace: ReplayParsing['replace']
   readonly readAhead = 500
   readonly maxParked: number
   readonly maxUnrecorded = maxSize
@@ -67,7 +67,7 @@ export class PostgresStore implements EventStore {
   readonly #claims: PostgresClaims
   readonly #records: PostgresRecords
   readonly #throttle: NotifyThrottle
-  readonly #overdue: Overdue
+  readonly #overdue: OverdueExpectations
   readonly #cleanUp: CleanUp
   readonly #ownPool: pg.Pool | undefined
   readonly #transact: ReturnType<typeof transactions>
@@ -101,7 +101,7 @@ export class PostgresStore implements EventStore {
       () => this.#claims.processes,
       () => this.#listener?.heard('new'),
     )
-    this.#overdue = new Overdue(database, stored)
+    this.#overdue = new OverdueExpectations(database, stored)
     this.#cleanUp = new CleanUp(database, ttlMs)
     if (handles && given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
     const pool = given ?? (this.#ownPool as pg.Pool)

@@ -54,7 +54,7 @@ export interface Replays {
   readonly replayed?: (row: PlacedRow['id']) => void
 }
 
-export interface Parsing {
+export interface ReplayParsing {
   readonly host: InboxHost
   /** Replaces an unreadable delivery with its event. False if it is gone; the new row id, or `true` for a duplicate. */
   replace(key: string, parsed: ParsedEvent): Promise<PlacedRow['id'] | boolean>
@@ -98,10 +98,10 @@ const select = (body = 'NULL'): string => `SELECT id, event_id, dead_letter, ${b
 export class SqlDeadLetters implements InspectedDeadLetters {
   readonly #tables: SqlTables
   readonly #replays: Replays
-  readonly #parsing: Parsing | undefined
+  readonly #parsing: ReplayParsing | undefined
 
   /** @param parsing absent in a process without a receiver, which only marks unreadable deliveries */
-  constructor(tables: SqlTables, replays: Replays, parsing?: Parsing) {
+  constructor(tables: SqlTables, replays: Replays, parsing?: ReplayParsing) {
     this.#tables = tables
     this.#replays = replays
     this.#parsing = parsing
@@ -259,7 +259,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
     return unreadable.filter((_, index) => changed[index] === 1).map(({ key }) => key)
   }
 
-  async #parse({ key, unreadable }: DeadLetter, { host, replace }: Parsing): Promise<boolean> {
+  async #parse({ key, unreadable }: DeadLetter, { host, replace }: ReplayParsing): Promise<boolean> {
     const parsed = await parseAgain(host, unreadable as UnreadableDelivery)
     this.#replays.check?.()
     const replaced = await replace(key, parsed)

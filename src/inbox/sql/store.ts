@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { PublishedHandlers } from '../engine/owed-handlers.ts'
 import type { AcceptedEvent, Expectation, ExpectationChanges } from '../inbox.ts'
-import type { Parsing, Replays } from './dead-letters.ts'
+import type { ReplayParsing, Replays } from './dead-letters.ts'
 import type { ClaimedEvent, HeldEvent } from './event.ts'
 import type { EventReading } from './event-reading.ts'
 import type { JobStore, SqlJob } from './job.ts'
@@ -126,7 +126,7 @@ export interface EventStore extends JobStore {
   readonly reading: EventReading
   readonly accepting?: SqlTables
   readonly replays: Replays
-  readonly replace: Parsing['replace']
+  readonly replace: ReplayParsing['replace']
 
   /** Minimum number of events to hold, running ones included: makes a claim worth its statement. */
   readonly claimSize: number

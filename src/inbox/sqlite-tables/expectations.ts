@@ -20,7 +20,7 @@ interface WrittenExpectation {
   readonly trace: string | null
 }
 
-interface ExpectationRow {
+interface SqliteExpectationRow {
   readonly id: number
   readonly rule: string
   readonly began_at: number
@@ -78,8 +78,8 @@ export class SqliteExpectations {
   }
 
   /** Removes and returns up to `limit` expectations past their deadline. */
-  takeDue(limit: number): readonly ExpectationRow[] {
-    const due = this.#sql.due.all(Date.now(), limit) as ExpectationRow[]
+  takeDue(limit: number): readonly SqliteExpectationRow[] {
+    const due = this.#sql.due.all(Date.now(), limit) as SqliteExpectationRow[]
     for (const { id } of due) this.#sql.remove.run(id)
     return due
   }

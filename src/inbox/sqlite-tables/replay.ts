@@ -1,5 +1,5 @@
 import type { InboxHost } from '../inbox.ts'
-import type { Parsing, Replays } from '../sql/dead-letters.ts'
+import type { ReplayParsing, Replays } from '../sql/dead-letters.ts'
 import type { SqliteEvents } from './events.ts'
 import type { SqliteSql } from './sql.ts'
 import type { Commits } from './storage.ts'
@@ -28,7 +28,7 @@ export const replaceIn =
     { events, sql }: { readonly events: SqliteEvents; readonly sql: SqliteSql },
     commits: Commits,
     host: InboxHost,
-  ): Parsing['replace'] =>
+  ): ReplayParsing['replace'] =>
   (key, parsed) => {
     const written = events.write(parsed, host.expectations?.(parsed))
     const gone = { sql: 'DELETE FROM $dead_letter WHERE hash = $1', values: [events.hashKey(key)] }

@@ -3,7 +3,7 @@ import { isPromise, type MaybePromise, measure } from '../../internal/maybe-prom
 import { OutageLog } from '../../internal/outage-log.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
-import type { Parsing, Replays } from '../sql/dead-letters.ts'
+import type { ReplayParsing, Replays } from '../sql/dead-letters.ts'
 import type { HeldEvent } from '../sql/event.ts'
 import type { EventReading, OwnJobs } from '../sql/event-reading.ts'
 import { writeHandled } from '../sql/handled-record.ts'
@@ -50,7 +50,7 @@ const startRetryMs = 1_000
 /** Store over SQLite tables that one process at a time opens: a file, or a Durable Object's storage. */
 export class SqliteStore implements EventStore {
   readonly replays: Replays
-  readonly replace: Parsing['replace']
+  readonly replace: ReplayParsing['replace']
   readonly tables: SyncTables
   readonly reading: EventReading
   readonly claimSize = 256

@@ -7,7 +7,7 @@ import { WebhookError } from '../../../src/errors.ts'
 import { defineInbox } from '../../../src/inbox/define-inbox.ts'
 import { reviveEvent, reviveFailedAttempts } from '../../../src/inbox/engine/stored.ts'
 import type { InboxDefinition, InboxHost, Transactional } from '../../../src/inbox/inbox.ts'
-import type { Parsing, Replays } from '../../../src/inbox/sql/dead-letters.ts'
+import type { ReplayParsing, Replays } from '../../../src/inbox/sql/dead-letters.ts'
 import type { ClaimedEvent, HeldEvent } from '../../../src/inbox/sql/event.ts'
 import type { EventReading } from '../../../src/inbox/sql/event-reading.ts'
 import { writeHandled } from '../../../src/inbox/sql/handled-record.ts'
@@ -70,7 +70,7 @@ export class LibsqlStore implements EventStore {
     makeDue: 'due_at = $now',
   }
   readonly replays: Replays = { putBack, maxCommit: 100 }
-  readonly replace: Parsing['replace']
+  readonly replace: ReplayParsing['replace']
   readonly tables: SqlTables
   readonly #host: InboxHost
   readonly #client: Client

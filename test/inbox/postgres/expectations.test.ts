@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AcceptedEvent, Expectation, ExpectationChanges } from '../../../src/inbox/inbox.ts'
-import { Overdue } from '../../../src/inbox/postgres/expectations.ts'
+import { OverdueExpectations } from '../../../src/inbox/postgres/expectations.ts'
 import { openInboxDatabase, type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
 import type { MediaEvent, Overdue as Reported } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
@@ -256,7 +256,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
           `UPDATE $schema.expectation SET due_at = now() + $2::float8 * interval '1 ms' WHERE event ->> 'key' = $1`,
           [`overdue:rule:${key}`, ms],
         )
-      return new Overdue(postgres.database(), () => {})
+      return new OverdueExpectations(postgres.database(), () => {})
     }
     const keysOf = (...keys: readonly string[]) => keys.map((key) => `overdue:rule:${key}`)
 

@@ -54,14 +54,14 @@ export async function* handlesDuplicates(endpoint: Endpoint, acknowledged: Reply
     yield { check: handledOnce, verdict: 'warning', reason: 'unknown: the answers do not show it', fix }
 }
 
-const deliveredSample = (endpoint: Endpoint, first: Reply): Delivered | { rejected: undefined } =>
+const deliveredSample = (endpoint: Endpoint, first: Reply): AnsweredEvent | { rejected: undefined } =>
   first.outcome === 'ignored' ? { rejected: undefined } : { type: undefined, event: endpoint.newEvent(), first }
 
 /**
  * Finds an event type that the endpoint accepts and handles.
  * @returns `test` if it has handlers, but none for test deliveries
  */
-async function deliverHandled(endpoint: Endpoint): Promise<Delivered | 'test' | { rejected: Reply | undefined }> {
+async function deliverHandled(endpoint: Endpoint): Promise<AnsweredEvent | 'test' | { rejected: Reply | undefined }> {
   let isTest = false
   let rejected: Reply | undefined
   for (const type of new Set(['encoding.started', ...eventTypes] as const)) {
@@ -74,7 +74,7 @@ async function deliverHandled(endpoint: Endpoint): Promise<Delivered | 'test' | 
   return isTest ? 'test' : { rejected }
 }
 
-interface Delivered {
+interface AnsweredEvent {
   readonly type: EventType | undefined
   readonly event: TestEvent
   readonly first: Reply

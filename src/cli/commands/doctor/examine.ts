@@ -1,13 +1,13 @@
 import { acknowledges, acknowledgesEscapes, stillAnswers, takesBurst } from './acknowledges.ts'
 import { handlesDuplicates } from './duplicates.ts'
 import type { Endpoint } from './endpoint.ts'
-import { type Check, type Finding, wasAccepted } from './finding.ts'
+import { type DoctorCheck, type Finding, wasAccepted } from './finding.ts'
 import { rejectsForgeries } from './forgeries.ts'
 import { rejectsBadDeliveries } from './rejections.ts'
 
 export const maxRequests = 52
 
-const checks: readonly Check[] = [
+const checks: readonly DoctorCheck[] = [
   handlesDuplicates,
   acknowledgesEscapes,
   rejectsForgeries,

@@ -9,7 +9,7 @@ export interface Finding {
 }
 
 /** @param first the reply to the first, acknowledged delivery */
-export type Check = (endpoint: Endpoint, first: Reply) => AsyncIterable<Finding>
+export type DoctorCheck = (endpoint: Endpoint, first: Reply) => AsyncIterable<Finding>
 
 export const ok = (check: string, reason: string): Finding => ({ check, verdict: 'ok', reason })
 

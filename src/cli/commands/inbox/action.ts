@@ -1,18 +1,18 @@
 import type { InspectedInbox } from '../../../inbox/reading.ts'
 import type { Screen } from '../../shared/screen.ts'
 import type { actionFlags, InboxInput } from './flags.ts'
-import type { Target } from './target.ts'
+import type { InboxTarget } from './target.ts'
 
 export interface ActionContext {
   readonly inbox: InspectedInbox
-  readonly target: Target
+  readonly target: InboxTarget
   readonly values: InboxInput['values']
   /** The words after the action. */
   readonly words: readonly string[]
   readonly screen: Screen
 }
 
-export interface Action {
+export interface InboxAction {
   /** A line of the help: usage and summary. */
   readonly help: readonly [usage: string, what: string]
   readonly flags: readonly (keyof typeof actionFlags)[]

@@ -2,7 +2,7 @@ import type { Command } from '../../shared/command.ts'
 import { flagName, UsageError } from '../../shared/flags.ts'
 import { suggestion } from '../../shared/suggestion.ts'
 import { table } from '../../shared/text.ts'
-import type { Action } from './action.ts'
+import type { InboxAction } from './action.ts'
 import { deadLetters } from './dead-letters.ts'
 import { events } from './events.ts'
 import { expected } from './expected.ts'
@@ -17,13 +17,13 @@ import { stats } from './stats.ts'
 import { stop } from './stop.ts'
 import { watch } from './watch.ts'
 
-const migrate: Action = {
+const migrate: InboxAction = {
   help: ['migrate', 'creates the tables in Postgres, as a server does when it starts'],
   flags: ['print'],
 }
 
 /** In the order of the help. */
-const actions: Readonly<Record<string, Action>> = {
+const actions: Readonly<Record<string, InboxAction>> = {
   stats,
   media,
   show,
@@ -71,11 +71,11 @@ export const commandsOf = ({ details: _, morePositionals: __, argumentWords: ___
     }),
   )
 
-export const findAction = ({ positionals: [name = ''] }: Pick<InboxInput, 'positionals'>): Action | undefined =>
+export const findAction = ({ positionals: [name = ''] }: Pick<InboxInput, 'positionals'>): InboxAction | undefined =>
   Object.hasOwn(actions, name) ? actions[name] : undefined
 
 /** @throws UsageError for an unknown action, or flags and words it does not take */
-export function actionOf(input: InboxInput): Action {
+export function actionOf(input: InboxInput): InboxAction {
   const [name = '', ...words] = input.positionals
   const action = findAction(input)
   if (action === undefined)

@@ -1,10 +1,10 @@
 import { program } from '../../help.ts'
 import { maskedUrl } from '../../shared/mask.ts'
 import { shellQuoted } from '../../shared/text.ts'
-import type { Target } from './target.ts'
+import type { InboxTarget } from './target.ts'
 
 /** A command line for the same inbox, to paste. A password in its URL is masked; fill it in again. */
-export function commandLine({ kind, address, name }: Target, action: string, ...words: readonly string[]): string {
+export function commandLine({ kind, address, name }: InboxTarget, action: string, ...words: readonly string[]): string {
   const shownAddress = kind === 'file' || !/:[^/].*@|\?/s.test(address) ? address : shownUrl(address)
   const flag = name === undefined ? [] : [kind === 'redis' ? '--queue' : '--schema', shellQuoted(name)]
   const separator = words.some((word) => word.startsWith('-')) ? ['--'] : []

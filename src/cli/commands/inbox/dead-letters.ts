@@ -1,8 +1,8 @@
-import type { Action } from './action.ts'
+import type { InboxAction } from './action.ts'
 import { counted, deadLetterJson, deadLettersText } from './print.ts'
 import { named } from './shown.ts'
 
-export const deadLetters: Action = {
+export const deadLetters: InboxAction = {
   help: ['dead-letters', 'lists dead letters and why they died, unreadable deliveries included, newest first'],
   flags: ['limit', 'offset'],
   async run({ inbox, values: { limit = 100, offset = 0, json }, screen }) {

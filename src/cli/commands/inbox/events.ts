@@ -3,7 +3,7 @@ import { WebhookError } from '../../../index.ts'
 import { UsageError } from '../../shared/flags.ts'
 import type { Screen } from '../../shared/screen.ts'
 import { shellQuoted } from '../../shared/text.ts'
-import type { Action } from './action.ts'
+import type { InboxAction } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { counted, eventsText } from './print.ts'
 import { shownEvent } from './shown.ts'
@@ -41,7 +41,7 @@ async function nextPage(
   }
 }
 
-export const events: Action = {
+export const events: InboxAction = {
   help: ['events', 'lists events in all states, or those that the flags name, newest first'],
   flags: ['state', 'type', 'media', 'oldest', 'limit', 'cursor'],
   async run({ inbox, target, values, screen }) {

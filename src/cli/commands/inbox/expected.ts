@@ -1,8 +1,8 @@
-import type { Action } from './action.ts'
+import type { InboxAction } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { counted, expectedText } from './print.ts'
 
-export const expected: Action = {
+export const expected: InboxAction = {
   help: ['expected', 'lists the expectations that are open: rule, media item and deadline, soonest first'],
   flags: ['limit'],
   async run({ inbox, target, values: { limit = 100, json }, screen }) {

@@ -2,12 +2,12 @@ import { WebhookError } from '../../../index.ts'
 import { refusedHint } from '../../../internal/refused.ts'
 import { secretsIn, withoutSecret } from '../../shared/mask.ts'
 import { shownUrl } from './command-line.ts'
-import type { Target } from './target.ts'
+import type { InboxTarget } from './target.ts'
 
 const packages = { file: [], postgres: ['pg'], redis: ['bullmq', 'ioredis'] } as const
 
 /** Explains our own errors to the user, without the URL's password. Returns other errors unchanged. */
-export function explained(error: unknown, { kind, address }: Target): unknown {
+export function explained(error: unknown, { kind, address }: InboxTarget): unknown {
   const missing = packages[kind].find((name) => isMissing(error, name))
   if (missing !== undefined) {
     const install = `npm install ${packages[kind].join(' ')}`

@@ -2,19 +2,19 @@ import { mediaBeginning } from '../../../inbox/operations/finding.ts'
 import type { DeadLetter, EventState, InspectedInbox } from '../../../inbox/reading.ts'
 import type { Paint } from '../../shared/text.ts'
 import { shellQuoted } from '../../shared/text.ts'
-import type { Action } from './action.ts'
+import type { InboxAction } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { bodyJson, counted, deadLetterJson, deadLettersText, eventsText, inOneLine } from './print.ts'
 import { whyUnknown } from './show.ts'
-import { type Named, named, type ShownEvent, shownEvent } from './shown.ts'
-import type { Target } from './target.ts'
+import { named, type ShownEvent, shownEvent, type WithShortId } from './shown.ts'
+import type { InboxTarget } from './target.ts'
 
 const maxNamed = 10
 
 /** Dead letters searched for unreadable deliveries. */
 const maxScanned = 1_000
 
-export const media: Action = {
+export const media: InboxAction = {
   help: [
     'media <id>',
     'shows the outcome of each event of a media item, oldest first; the beginning of its id will do',
@@ -52,7 +52,7 @@ async function unreadableWith({ deadLetters }: InspectedInbox, mediaId: string):
   })
 }
 
-function nextStep(events: readonly ShownEvent[], target: Target): string {
+function nextStep(events: readonly ShownEvent[], target: InboxTarget): string {
   const open = events.filter(({ state }) => state !== 'handled')
   const missing = events.flatMap(({ overdue }) =>
     overdue?.outcome === 'missing' ? [`still missing: ${overdue.awaited.map(inOneLine).join(' or ')}`] : [],
@@ -66,7 +66,7 @@ function nextStep(events: readonly ShownEvent[], target: Target): string {
 
 const urgency: readonly EventState[] = ['dead', 'retrying', 'running', 'waiting']
 
-function unreadableText(unreadable: readonly Named<DeadLetter>[], target: Target, paint: Paint) {
+function unreadableText(unreadable: readonly WithShortId<DeadLetter>[], target: InboxTarget, paint: Paint) {
   const command = commandLine(target, 'show', unreadable[0]?.key ?? '')
   return [
     'Unreadable deliveries that mention it:',

@@ -1,9 +1,9 @@
 import type { Screen } from '../../shared/screen.ts'
-import type { Target } from './target.ts'
+import type { InboxTarget } from './target.ts'
 
 /** Creates the tables, or prints the SQL for it without connecting. */
 export async function migrateTables(
-  { address, name = 'media_webhooks' }: Target,
+  { address, name = 'media_webhooks' }: InboxTarget,
   { print, json }: { readonly print: true | undefined; readonly json: true | undefined },
   screen: Screen,
 ): Promise<number> {

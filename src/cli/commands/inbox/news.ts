@@ -1,7 +1,7 @@
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, InspectedInbox } from '../../../inbox/reading.ts'
 import { countsOf, type InboxCounts } from './stats.ts'
 
-export interface Failure {
+export interface FailedRun {
   readonly event: EventRecord
   readonly attempt: FailedAttempt
 }
@@ -10,7 +10,7 @@ export interface Failure {
 export interface News {
   readonly counts: InboxCounts
   /** In order of time. */
-  readonly failures: readonly Failure[]
+  readonly failures: readonly FailedRun[]
   /** In order of time. */
   readonly deadLetters: readonly DeadLetter[]
 }
@@ -24,7 +24,7 @@ const failing: readonly EventState[] = ['retrying', 'waiting', 'running', 'handl
 /** Reads what is new since the last call. The first call reports nothing. */
 export class NewsReader {
   readonly #inbox: InspectedInbox
-  #failures: Seen<Failure> | undefined
+  #failures: Seen<FailedRun> | undefined
   #deadLetters: Seen<DeadLetter> | undefined
 
   constructor(inbox: InspectedInbox) {
@@ -33,7 +33,7 @@ export class NewsReader {
 
   async read(): Promise<News> {
     const { deadLetters, events } = this.#inbox
-    const failures: Failure[] = []
+    const failures: FailedRun[] = []
     for (const state of failing.filter((each) => events.states.includes(each))) {
       const page = await events.list({ state, limit: checkedPerState })
       for (const event of page.events) for (const attempt of event.failedAttempts) failures.push({ event, attempt })

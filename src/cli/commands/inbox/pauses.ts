@@ -3,7 +3,7 @@ import type { Pause, Pauses } from '../../../inbox/reading.ts'
 import { UsageError } from '../../shared/flags.ts'
 import { suggestion } from '../../shared/suggestion.ts'
 import { plain, shellQuoted } from '../../shared/text.ts'
-import type { Action, ActionContext } from './action.ts'
+import type { ActionContext, InboxAction } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { recordOperation, userName } from './record-operation.ts'
 import { time } from './times.ts'
@@ -19,7 +19,7 @@ const nameOf = ({ handler }: Pick<Pause, 'handler'>): string =>
 export const pauseText = ({ since, by, ...pause }: Pause): string =>
   `${nameOf(pause)} since ${time(since)}${by === undefined ? '' : `, by ${plain(by)}`}`
 
-export const pause: Action = {
+export const pause: InboxAction = {
   help: ['pause', 'pauses the inbox on every server until resume; with --handler, only that handler'],
   flags: ['handler', 'reason', 'yes'],
   async run(context) {
@@ -44,7 +44,7 @@ export const pause: Action = {
   },
 }
 
-export const resume: Action = {
+export const resume: InboxAction = {
   help: ['resume', 'resumes the inbox, or one handler with --handler'],
   flags: ['handler', 'reason'],
   async run(context) {

@@ -3,7 +3,7 @@ import { pausedFor } from '../../../inbox/operations/paused.ts'
 import type { EventRecord, EventState, HandlerFailure, OpenExpectation, Pause } from '../../../inbox/reading.ts'
 import type { DeadLetter, UnreadableDelivery } from '../../../index.ts'
 import { type Paint, plain, shellQuoted, table } from '../../shared/text.ts'
-import type { Named, ShownEvent } from './shown.ts'
+import type { ShownEvent, WithShortId } from './shown.ts'
 import { time } from './times.ts'
 
 export const stateWords: Readonly<Record<EventState, string>> = {
@@ -30,7 +30,7 @@ export function stateText({ overdue, ...record }: ShownEvent, pauses: readonly P
 }
 
 /** A row per dead letter, then the last error of each failed handler. */
-export const deadLettersText = (deadLetters: readonly Named<DeadLetter>[], paint: Paint): string =>
+export const deadLettersText = (deadLetters: readonly WithShortId<DeadLetter>[], paint: Paint): string =>
   rowsText(
     ['short id', 'died', 'type', 'media', 'attempts', 'key'],
     deadLetters,
@@ -39,7 +39,7 @@ export const deadLettersText = (deadLetters: readonly Named<DeadLetter>[], paint
     paint,
   )
 
-const deadLetterCells = ({ shortId: id, diedAt, event, attempts, key }: Named<DeadLetter>): string[] => [
+const deadLetterCells = ({ shortId: id, diedAt, event, attempts, key }: WithShortId<DeadLetter>): string[] => [
   id,
   diedAt.toISOString(),
   plain(event?.type ?? '(unreadable)'),

@@ -1,6 +1,6 @@
 import type { EventState } from '../../../inbox/reading.ts'
 import { shellQuoted } from '../../shared/text.ts'
-import type { Action } from './action.ts'
+import type { InboxAction } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { recordOperation } from './record-operation.ts'
 import { whyUnknown } from './show.ts'
@@ -13,7 +13,7 @@ const because: Readonly<Record<EventState, string>> = {
   handled: 'it was handled',
 }
 
-export const retry: Action = {
+export const retry: InboxAction = {
   help: ['retry <key>', 'starts the next attempt of an event now, if it waits for one'],
   flags: ['reason'],
   takes: 'key',

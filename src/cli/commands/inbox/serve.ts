@@ -4,12 +4,12 @@ import { createServer } from 'node:http'
 import type { Logger } from '../../../internal/logger.ts'
 import { interrupted, listenOn } from '../../shared/serving.ts'
 import { plain } from '../../shared/text.ts'
-import type { Action, ActionContext } from './action.ts'
+import type { ActionContext, InboxAction } from './action.ts'
 import { shownUrl } from './command-line.ts'
 import { explained } from './explain.ts'
 import { servePort } from './flags.ts'
 
-export const serve: Action = {
+export const serve: InboxAction = {
   help: ['serve', 'serves a page to inspect and operate the inbox, at a URL with a token, until Ctrl-C'],
   flags: ['port', 'redact'],
   serves: true,

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { ReplayedEvents } from '../../../inbox/operations/replay-outcome.ts'
 import { UsageError } from '../../shared/flags.ts'
 import { shellQuoted } from '../../shared/text.ts'
-import type { Action, ActionContext } from './action.ts'
+import type { ActionContext, InboxAction } from './action.ts'
 import { eachDeadLetter } from './each-dead-letter.ts'
 import type { InboxInput } from './flags.ts'
 import { counted } from './print.ts'
@@ -60,14 +60,14 @@ const replayed =
   ': handled within a second if a server has the inbox open, otherwise when one opens it.\n' +
   "An unreadable delivery that still cannot be parsed stays a dead letter. The server's log says why."
 
-export const replay: Action = {
+export const replay: InboxAction = {
   help: ['replay <key…|--all>', 'runs the unfinished handlers of dead letters again, with fresh attempts'],
   flags: ['all', 'type', 'since', 'perSecond', 'reason'],
   takes: 'keys',
   run: settle('replay', 'replayed', replayed),
 }
 
-export const discard: Action = {
+export const discard: InboxAction = {
   help: ['discard <key…|--all>', 'deletes dead letters permanently'],
   flags: ['all', 'type', 'since', 'yes', 'reason'],
   takes: 'keys',

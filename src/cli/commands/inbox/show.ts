@@ -3,14 +3,14 @@ import type { Overdue } from '../../../handlers/overdue.ts'
 import { pausedFor } from '../../../inbox/operations/paused.ts'
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, Pause, TraceCarrier } from '../../../inbox/reading.ts'
 import { plain, plainJson, shellQuoted, table } from '../../shared/text.ts'
-import type { Action } from './action.ts'
+import type { InboxAction } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { bodyJson, deadLetterJson, errorLines, inOneLine, outcomeWords, stateText } from './print.ts'
-import { type Named, named, type ShownEvent, shownEvent } from './shown.ts'
-import type { Target } from './target.ts'
+import { named, type ShownEvent, shownEvent, type WithShortId } from './shown.ts'
+import type { InboxTarget } from './target.ts'
 import { time } from './times.ts'
 
-export const show: Action = {
+export const show: InboxAction = {
   help: ['show <key>', 'prints everything about an event or an unreadable delivery: times, attempts, errors, payload'],
   flags: [],
   takes: 'key',
@@ -40,7 +40,7 @@ export const whyUnknown = (states: readonly EventState[]): string =>
     states.includes('handled') ? ' so long ago that it is forgotten (24 h by default)' : ' (this inbox forgets those)'
   }`
 
-function eventText(record: ShownEvent, target: Target, pauses: readonly Pause[]): string {
+function eventText(record: ShownEvent, target: InboxTarget, pauses: readonly Pause[]): string {
   const { key, type, mediaId, state, receivedAt, attempts, completed, failedAttempts, dueAt, endedAt, trace } = record
   const { startedAt, process, owed = [], overdue } = record
   const isPaused = pausedFor(record, pauses) !== undefined
@@ -101,14 +101,17 @@ function traceFacts(trace: TraceCarrier): Readonly<Record<string, string>> {
   return { trace: fields.join(' ') }
 }
 
-function nextStep({ key, state }: EventRecord, target: Target): string[] {
+function nextStep({ key, state }: EventRecord, target: InboxTarget): string[] {
   if (state === 'dead')
     return [`To handle it again, once its handler is fixed:\n  ${commandLine(target, 'replay', key)}`]
   if (state === 'retrying') return [`To start the next attempt now:\n  ${commandLine(target, 'retry', key)}`]
   return []
 }
 
-function unreadableText({ shortId, key, receivedAt, diedAt, unreadable }: Named<DeadLetter>, target: Target): string {
+function unreadableText(
+  { shortId, key, receivedAt, diedAt, unreadable }: WithShortId<DeadLetter>,
+  target: InboxTarget,
+): string {
   const { reason = '', eventId, body = new Uint8Array() } = unreadable ?? {}
   const facts = {
     'short id': shortId,

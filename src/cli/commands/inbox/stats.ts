@@ -1,7 +1,7 @@
 import type { InspectedInbox } from '../../../inbox/reading.ts'
 import { ageText } from '../../../internal/duration.ts'
 import { table } from '../../shared/text.ts'
-import type { Action } from './action.ts'
+import type { InboxAction } from './action.ts'
 import { pauseText } from './pauses.ts'
 
 export interface InboxCounts {
@@ -24,7 +24,7 @@ export async function countsOf({ stats, events }: InspectedInbox): Promise<Inbox
   }
 }
 
-export const stats: Action = {
+export const stats: InboxAction = {
   help: ['stats', 'counts events by state, and shows how long the oldest has waited and what is paused'],
   flags: [],
   async run({ inbox, values, screen }) {

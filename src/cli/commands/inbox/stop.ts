@@ -1,11 +1,11 @@
 import { shellQuoted } from '../../shared/text.ts'
-import type { Action } from './action.ts'
+import type { InboxAction } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { stateWords } from './print.ts'
 import { recordOperation } from './record-operation.ts'
 import { whyUnknown } from './show.ts'
 
-export const stop: Action = {
+export const stop: InboxAction = {
   help: ['stop <key>', 'stops the running handler of an event (Postgres only)'],
   flags: ['reason'],
   takes: 'key',

@@ -17,7 +17,7 @@ interface PlaceFlags {
   readonly queue: string | undefined
 }
 
-export interface Target {
+export interface InboxTarget {
   readonly kind: 'file' | 'postgres' | 'redis'
   /** File path or server URL. The URL may contain a password. */
   readonly address: string
@@ -26,14 +26,14 @@ export interface Target {
 }
 
 /** @throws UsageError that does not quote the target, which may contain a password */
-export function readTarget(address: string, { schema, queue }: PlaceFlags): Target {
+export function readTarget(address: string, { schema, queue }: PlaceFlags): InboxTarget {
   const kind = kindOf(address)
   if (schema !== undefined && kind !== 'postgres') throw new UsageError(`${flagName('schema')} is for Postgres only`)
   if (queue !== undefined && kind !== 'redis') throw new UsageError(`${flagName('queue')} is for Redis only`)
   return { kind, address, name: schema ?? queue }
 }
 
-function kindOf(address: string): Target['kind'] {
+function kindOf(address: string): InboxTarget['kind'] {
   if (/^postgres(ql)?:\/\//i.test(address)) return 'postgres'
   if (/^rediss?:\/\//i.test(address)) return 'redis'
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(address)) return 'file'
@@ -43,7 +43,7 @@ function kindOf(address: string): Target['kind'] {
 // Lazy imports: each target needs only its own driver, other commands none.
 
 /** Opens an inbox for reading. Never creates a file, tables or a queue. */
-export async function openTarget({ kind, address, name }: Target): Promise<InspectedInbox> {
+export async function openTarget({ kind, address, name }: InboxTarget): Promise<InspectedInbox> {
   if (kind === 'file') {
     const { openInboxFile } = await import('../../../inbox/sqlite.ts')
     return openInboxFile(address)

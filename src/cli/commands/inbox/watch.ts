@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { DeadLetter } from '../../../inbox/reading.ts'
 import { ageText } from '../../../internal/duration.ts'
 import { plain, shellQuoted } from '../../shared/text.ts'
-import type { Action, ActionContext } from './action.ts'
+import type { ActionContext, InboxAction } from './action.ts'
 import { explained } from './explain.ts'
-import { type Failure, type News, NewsReader } from './news.ts'
+import { type FailedRun, type News, NewsReader } from './news.ts'
 import { deadLetterJson, errorLines, inOneLine } from './print.ts'
 import type { InboxCounts } from './stats.ts'
 
@@ -17,7 +17,7 @@ const pauseFactor = 4
 /** Longest silence without a terminal (ms). Writing a line detects that the reader is gone. */
 const maxSilenceMs = 60_000
 
-export const watch: Action = {
+export const watch: InboxAction = {
   help: ['watch', 'shows the counts, and each failure and dead letter when it appears, until Ctrl-C'],
   flags: [],
   serves: true,
@@ -80,11 +80,11 @@ function countsText({ waiting, running, retrying, deadLetters, expected, oldestW
   ].join(', ')
 }
 
-const failureJson = ({ event: { key, type, mediaId, state }, attempt }: Failure) => ({
+const failureJson = ({ event: { key, type, mediaId, state }, attempt }: FailedRun) => ({
   failedAttempt: { key, type, mediaId, state, ...attempt },
 })
 
-const failureText = ({ event: { key, type, mediaId }, attempt: { number, failedAt, failures } }: Failure): string =>
+const failureText = ({ event: { key, type, mediaId }, attempt: { number, failedAt, failures } }: FailedRun): string =>
   [
     `${failedAt.toISOString()}  failed in attempt ${number}: ${plain(type)}, media ${inOneLine(mediaId)}, key ${shellQuoted(key)}`,
     ...errorLines(failures),

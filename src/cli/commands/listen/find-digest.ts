@@ -90,13 +90,13 @@ export function codeFor({ algorithm, encoding, digest, time, separator }: FoundD
   ].join('\n')
 }
 
-type Fields = readonly (readonly [name: string, value: string])[]
+type HeaderFields = readonly (readonly [name: string, value: string])[]
 
 /** A name and its separator, at the end of a text. */
 const labelBefore = /(?:^|[^\w-])([\w-]{1,32}[=:] ?"?)$/
 
 /** Texts in headers that may be Unix seconds. */
-function timesInside(fields: Fields): HeaderPart[] {
+function timesInside(fields: HeaderFields): HeaderPart[] {
   const times = fields.flatMap(([header, value]) =>
     [...value.matchAll(/(?<![\w.])(?:([\w-]{1,32}[=:] ?"?))?(\d{9,11})(?!\w)/g)].map(([, label = '', text = '']) => {
       return { header, label, text }
@@ -105,7 +105,7 @@ function timesInside(fields: Fields): HeaderPart[] {
   return times.slice(0, maxTimes)
 }
 
-function partWith(text: string, encoding: FoundDigest['encoding'], fields: Fields): HeaderPart | undefined {
+function partWith(text: string, encoding: FoundDigest['encoding'], fields: HeaderFields): HeaderPart | undefined {
   for (const [header, value] of fields) {
     const at = (encoding === 'hex' ? value.toLowerCase() : value).indexOf(text)
     if (at === -1) continue

@@ -22,11 +22,11 @@ export interface ClaimValues {
   /** How long keys are remembered (ms). Older events await no handlers. */
   readonly ttlMs: number
   readonly low: LowMarks
-  readonly from: Place
+  readonly from: ClaimPosition
 }
 
 /** A position in both indexes: by id for events, by due time for retries. */
-export type Place = Pick<LowMarks, 'event' | 'due'>
+export type ClaimPosition = Pick<LowMarks, 'event' | 'due'>
 
 /** Parameters in order, with their types. */
 const parameterTypes = {
@@ -219,11 +219,11 @@ const claimChosen = (inputs: Inputs): string => {
     )`
 }
 
-export interface Found {
+export interface ClaimFindings {
   /** New low marks, if the claim started at the old ones. `null`: those were stale, and only retries were chosen. */
   readonly low: FoundMarks | null
   readonly transactions: TransactionsSeen
-  readonly next: Place
+  readonly next: ClaimPosition
   /** True if some events were not examined. */
   readonly hasMore: boolean
   /** Hashes of media items with an earlier event that could not be claimed. */

@@ -11,7 +11,7 @@ export const claimedColumns = `json_build_object(
   'owed', owed, 'releases', releases
 )::text AS claimed`
 
-interface Row extends Omit<EarlierAttempts, 'failedAttempts'> {
+interface ClaimedRow extends Omit<EarlierAttempts, 'failedAttempts'> {
   readonly id: string
   readonly event: MediaEvent
   readonly receivedAt: number
@@ -23,7 +23,7 @@ interface Row extends Omit<EarlierAttempts, 'failedAttempts'> {
 }
 
 export function toClaimed(claimed: string): ClaimedEvent {
-  const { event, receivedAt, trace, failedAttempts, owed, ...row } = JSON.parse(claimed) as Row
+  const { event, receivedAt, trace, failedAttempts, owed, ...row } = JSON.parse(claimed) as ClaimedRow
   return {
     ...row,
     accepted: {

@@ -7,7 +7,7 @@ import { hashMedia } from '../keys.ts'
 import type { Claimant, PostgresLease } from '../lease.ts'
 import { literal } from '../schema.ts'
 import { adoptionSize, adoptStatement } from './awaited.ts'
-import { claimMessage, claimStatement, claimValues, type Found } from './claim-statement.ts'
+import { type ClaimFindings, claimMessage, claimStatement, claimValues } from './claim-statement.ts'
 import { toClaimed } from './claimed-event.ts'
 import { CommittedMark } from './committed-mark.ts'
 import { type LowMarks, LowMarkTracker } from './low-marks.ts'
@@ -141,7 +141,7 @@ export class PostgresClaims {
         throw error
       })
     const [claimed = []] = results.slice(-2) as [{ claimed: string }[]]
-    const found: Found = JSON.parse(claimed.at(-1)?.claimed as string)
+    const found: ClaimFindings = JSON.parse(claimed.at(-1)?.claimed as string)
     const events = claimed.slice(0, -1).map(({ claimed: event }) => toClaimed(event))
     const isFull = events.length >= limit
     this.#isQuiet = this.#low.isEmptyAt(found.transactions.lastId)
@@ -161,7 +161,7 @@ export class PostgresClaims {
   }
 
   /** Returns true if the next claim can find more. */
-  #endRound(round: Round, { event, due }: LowMarks, end: Found & ClaimEnd): boolean {
+  #endRound(round: Round, { event, due }: LowMarks, end: ClaimFindings & ClaimEnd): boolean {
     if (end.low === null) {
       this.#low.forget()
       this.#rounds.startOver()

@@ -1,4 +1,4 @@
-import type { Found, Place } from './claim-statement.ts'
+import type { ClaimFindings, ClaimPosition } from './claim-statement.ts'
 import type { LowMarks } from './low-marks.ts'
 
 /** Delay after unclaimable events, as a multiple of the claim's time, and its maximum (ms), for slow networks. */
@@ -7,13 +7,13 @@ const maxDelayMs = 1_000
 
 /** A pass over the events, from the first to the newest. */
 export interface Round {
-  event: Place['event']
-  due: Place['due']
+  event: ClaimPosition['event']
+  due: ClaimPosition['due']
   /** Media items with an event that this round did not claim. Their later events must wait for it. */
   readonly blocked: Set<string>
 }
 
-export interface ClaimEnd extends Pick<Found, 'next' | 'hasMore' | 'blocked'> {
+export interface ClaimEnd extends Pick<ClaimFindings, 'next' | 'hasMore' | 'blocked'> {
   /** True if the claim found as many events as it asked for. */
   readonly isFull: boolean
   readonly tookMs: number

@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 
-export interface RecordsOptions<Item> {
+export interface RecentItemsOptions<Item> {
   /** A plural for error messages, such as `events`. */
   readonly name: string
   readonly hasEnded: (item: Item) => boolean
@@ -11,15 +11,15 @@ export interface RecordsOptions<Item> {
 }
 
 /** Keeps all unfinished items, and the latest ended ones. */
-export class Records<Item extends { readonly id: string }> {
-  readonly #options: RecordsOptions<Item>
+export class RecentItems<Item extends { readonly id: string }> {
+  readonly #options: RecentItemsOptions<Item>
   /** In order of creation. */
   readonly #items = new Map<string, Item>()
   /** Ids of ended items, in the order they ended. */
   readonly #ended = new Set<string>()
   #idleWaiters: (() => void)[] = []
 
-  constructor(options: RecordsOptions<Item>) {
+  constructor(options: RecentItemsOptions<Item>) {
     this.#options = options
   }
 
