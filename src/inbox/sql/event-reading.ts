@@ -2,7 +2,7 @@ import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { CheckedQuery } from '../operations/event-query.ts'
 import type { EventState, InboxStats } from '../reading.ts'
 import type { EventId } from './event.ts'
-import type { SqlJobs } from './jobs.ts'
+import type { SqlJobs } from './job.ts'
 import type { Value } from './tables.ts'
 
 /** Tables of events, unfinished ones first. An event is in one table at most. */
