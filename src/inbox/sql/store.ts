@@ -163,7 +163,7 @@ export interface EventStore extends JobStore {
    * Returns `undefined`, and claims nothing, if `keepOnly` or the end of the lease overtook the claim.
    */
   claim(ask: () => ClaimRequest): Promise<ClaimResult | undefined>
-  /** Makes the next claim look there too. */
+  /** Makes the next claim look beyond new events, where the reason says. */
   widenNextClaim(reason: Reason): void
   /** Releases every claim but these, after lost answers. Claims in flight come back empty. */
   keepOnly(held: readonly HeldEvent[]): Promise<void>

@@ -2,8 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
-import { OutageLog } from '../../internal/outage-log.ts'
-import { later, maxWaitMs, nextTurn, type Timer, unref, within } from '../../internal/timers.ts'
+import { later, maxWaitMs, nextTurn, within } from '../../internal/timers.ts'
 import type { JobEnd } from '../engine/job.ts'
 import { logReleased, releaseUnrecorded } from '../engine/jobs.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
@@ -11,6 +10,7 @@ import { PausableEngine } from '../engine/pausable-engine.ts'
 import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
+import { ClaimLoop, claimRetryMs } from './claim-loop.ts'
 import { SqlJob, SqlJobs } from './job.ts'
 import { Renewal } from './renewal.ts'
 import { SqlSettling } from './settling.ts'
@@ -33,12 +33,6 @@ const retryingPerTurn = 200
 /** Default limit on parked events, which wait for the concurrency limit of their handler. */
 const parkedLimit = 1_000
 
-const claimRetryMs = 100
-
-/** Transient failures in a row before one is logged, and the minimum time between two logs (ms). */
-const failuresBeforeLog = 3
-const logIntervalMs = 60_000
-
 /** Longest wait for the database on close, after the handlers have ended (ms). */
 const releaseMs = 1_000
 
@@ -51,13 +45,12 @@ export class SqlWorker {
   readonly #isStrict: boolean
   readonly #settling: SqlSettling
   readonly #engine: PausableEngine<SqlJob>
+  readonly #loop: ClaimLoop
   readonly #renewal: Renewal | undefined
   #listener: StoreListener | undefined
   readonly #waits = new Map<string, () => void>()
-  #claiming: Promise<void> | undefined
   /** Events handed over while a claim is in flight. They queue: the claim may bring earlier events of their lanes. */
   #queuedBehindClaim: SqlJob[] | undefined
-  #isAwake = false
   /** False once a claim has returned all that this process could take. */
   #mayHaveMore = true
   /** Media items the last claim skipped: this process holds enough of their events, or a straggler blocks them. */
@@ -66,10 +59,6 @@ export class SqlWorker {
   readonly #heldBack = new Map<string, boolean>()
   /** True after a lost answer: the database may count events as ours that we don't know. */
   #mayHoldUnknown = false
-  readonly #outage = new OutageLog()
-  #failures = 0
-  #loggedAt = Number.NEGATIVE_INFINITY
-  #timer: Timer | undefined
   readonly #released: UnfinishedEvent[] = []
   #state: 'starting' | 'open' | 'stopped' = 'starting'
 
@@ -92,6 +81,14 @@ export class SqlWorker {
       order: host.order,
       ...(shared && { giveBack: (job, behind) => this.#giveBackBehind(job, behind) }),
     })
+    this.#loop = new ClaimLoop({
+      store,
+      logger: host.logger,
+      mayClaim: () => this.#state === 'open' && store.holds,
+      claim: () => this.#claim(),
+      canSkip: () => this.isQuiet,
+      wake: () => this.wake('timer'),
+    })
     this.#renewal = shared && this.#renewalOf(shared)
   }
 
@@ -102,7 +99,7 @@ export class SqlWorker {
       logger: this.#logger,
       renewed: () => {
         this.#store.widenNextClaim('awaited')
-        if (this.#isAwake) this.wake()
+        if (this.#loop.isAwake) this.wake()
       },
       lost: () => this.#lost(),
       tookOver: () => this.wake(),
@@ -184,13 +181,8 @@ export class SqlWorker {
 
   wake(reason: Reason = 'new'): void {
     this.#store.widenNextClaim(reason)
-    this.#isAwake = true
     this.#mayHaveMore = true
-    if (this.#state !== 'open' || !this.#store.holds || this.#claiming !== undefined) return
-    this.#claiming = this.#claim().then(() => {
-      this.#claiming = undefined
-      if (this.#isAwake) this.wake()
-    })
+    this.#loop.wake()
   }
 
   /** Applies the pauses. While the whole inbox is paused, this process claims nothing. */
@@ -199,31 +191,13 @@ export class SqlWorker {
     this.wake('due')
   }
 
-  async #claim(): Promise<void> {
-    while (this.#isAwake && this.#state === 'open' && this.#store.holds) {
-      this.#isAwake = false
-      const { isPaused } = this.#engine
-      if (!isPaused && this.#room() === 0) break
-      try {
-        this.#wakeIn(await (isPaused ? this.#giveBack() : this.#claimBatch()))
-        this.#outage.worked()
-        this.#failures = 0
-      } catch (error) {
-        this.#mayHoldUnknown = true
-        this.#logFailure(error)
-        this.#wakeIn(claimRetryMs)
-      }
-    }
-  }
-
-  #logFailure(error: unknown): void {
-    if (this.#state === 'stopped') return
-    if (!this.#store.isTransient(error))
-      return this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not claim events'))
-    // A claim that always times out looks transient too.
-    if (++this.#failures < failuresBeforeLog || performance.now() < this.#loggedAt + logIntervalMs) return
-    this.#loggedAt = performance.now()
-    this.#logger.warn({ err: error }, 'the inbox could not claim events and will retry')
+  #claim(): Promise<number> | undefined {
+    const { isPaused } = this.#engine
+    if (!isPaused && this.#room() === 0) return undefined
+    return (isPaused ? this.#giveBack() : this.#claimBatch()).catch((error) => {
+      this.#mayHoldUnknown = true
+      throw error
+    })
   }
 
   /** False if a job whose handler is at its limit must go back, to make room for the events behind it. */
@@ -270,20 +244,23 @@ export class SqlWorker {
   async #addClaimed(claimed: ClaimResult | undefined): Promise<number> {
     if (claimed === undefined) {
       this.#mayHoldUnknown = true
-      this.#isAwake = true
+      this.#loop.again()
       return claimRetryMs
     }
     const { events, nextInMs, hasMore } = claimed
     const jobs = events.map((event) => new SqlJob(event, this.#store)).filter((job) => !this.#heldBack.has(job.lane))
     // Claimed before the database knew of the retry.
-    if (jobs.length < events.length) this.#mayHoldUnknown = this.#isAwake = true
+    if (jobs.length < events.length) {
+      this.#mayHoldUnknown = true
+      this.#loop.again()
+    }
     for (const job of jobs) this.#addJob(job)
     this.#addQueued()
     // The engine starts the jobs in the next turn. Before that, nobody knows which of them wait for a slot.
     if (jobs.length > 0) await nextTurn()
     // Events behind a suspect become claimable with it.
-    this.#isAwake ||= jobs.some(({ isSuspect }) => isSuspect) || hasMore
-    this.#mayHaveMore = this.#isAwake
+    if (hasMore || jobs.some(({ isSuspect }) => isSuspect)) this.#loop.again()
+    this.#mayHaveMore = this.#loop.isAwake
     return nextInMs
   }
 
@@ -354,21 +331,6 @@ export class SqlWorker {
     return this.#skippedMedia.includes(job.lane) && (this.jobs.ofEachMedia().get(job.lane) ?? 0) < maxPerMedia
   }
 
-  #wakeIn(ms: number): void {
-    clearTimeout(this.#timer)
-    const { pollMs } = this.#store
-    const soonestMs = Math.min(ms, pollMs)
-    if (soonestMs === Number.POSITIVE_INFINITY) return
-    this.#timer = setTimeout(
-      () => {
-        if (this.isQuiet) return this.#wakeIn(pollMs)
-        this.wake('timer')
-      },
-      Math.min(soonestMs, maxWaitMs),
-    )
-    unref(this.#timer)
-  }
-
   /** The lease expired by this process's clock. Its row, and so its events, may still be in the database. */
   #cutOff(): void {
     this.#logger.warn(
@@ -377,7 +339,7 @@ export class SqlWorker {
     )
     // A result on its way to the database still counts if no other process took the event over.
     this.#engine.giveUp([...this.jobs].filter(({ state }) => state !== 'recording'))
-    this.#isAwake = true
+    this.#loop.again()
   }
 
   async #lost(): Promise<void> {
@@ -396,7 +358,7 @@ export class SqlWorker {
 
   stopStarting(): void {
     this.#state = 'stopped'
-    clearTimeout(this.#timer)
+    this.#loop.stop()
     this.#engine.stop(() => {})
     // Before a running event ends: that would start the next one of its media item.
     this.#released.push(...this.jobs.release(['claiming', 'waiting']))
@@ -404,7 +366,7 @@ export class SqlWorker {
 
   /** Waits for running events, and returns those that were waiting. Call `stopStarting` before and `release` after. */
   async finish(left: Countdown): Promise<readonly UnfinishedEvent[]> {
-    await within(left(), Promise.resolve(this.#claiming), () => {})
+    await within(left(), this.#loop.idle(), () => {})
     this.#released.push(...this.jobs.release(['claiming', 'waiting']))
     await this.jobs.idle(left())
     return this.#released
