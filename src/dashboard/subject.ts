@@ -7,7 +7,7 @@ import type { ActivityMinute, Operations, ReadableInbox } from '../inbox/reading
 import type { Logger } from '../internal/logger.ts'
 import { Notices } from '../page/notices.tsx'
 import type { Receiver } from '../receiver/options.ts'
-import { Jobs } from './acting/jobs.ts'
+import { BulkActions } from './acting/bulk-actions.ts'
 import type { DashboardOptions } from './options.ts'
 import { Causes } from './reading/causes.ts'
 import { OverdueReports } from './reading/overdue-reports.ts'
@@ -45,7 +45,7 @@ export interface Subject extends Omit<Shown, 'observe'> {
   readonly redaction: Redaction
   readonly causes: Causes
   readonly overdue: OverdueReports
-  readonly jobs: Jobs
+  readonly bulkActions: BulkActions
   readonly notices: Notices
 }
 
@@ -61,7 +61,7 @@ export function subjectOf({ observe, ...shown }: Shown, { redact }: DashboardOpt
     redaction,
     causes,
     overdue: new OverdueReports(inbox),
-    jobs: new Jobs({ inbox, redaction, operations }, () => causes.forget()),
+    bulkActions: new BulkActions({ inbox, redaction, operations }, () => causes.forget()),
     notices: new Notices(),
   }
 }

@@ -31,34 +31,34 @@ export const postRoutes: ReadonlyMap<string, Action> = new Map<string, Action>([
 ])
 
 async function act(page: PageState, form: URLSearchParams, what: Act): Promise<Response> {
-  const { jobs, notices } = page.subject
+  const { bulkActions, notices } = page.subject
   const selection = readSelection(form)
   const back = placeIn(form)
   if (selection.scope === 'keys' && selection.keys.length === 0)
     return to(page, back, { notice: notices.leave({ text: 'Nothing was selected.', failed: true }) })
-  const { job, ended } = jobs.start(what, selection)
-  const action = { job: job.id, action: what }
-  record(page, { ...action, selection }, `${what} was asked for on the dashboard`)
+  const { action, ended } = bulkActions.start(what, selection)
+  const logged = { job: action.id, action: what }
+  record(page, { ...logged, selection }, `${what} was asked for on the dashboard`)
   const stored = ended.then(() => {
-    const { state, total, done: count, keys } = job
-    record(page, { ...action, state, total, done: count }, `${what} on the dashboard has ended`)
+    const { state, total, done: count, keys } = action
+    record(page, { ...logged, state, total, done: count }, `${what} on the dashboard has ended`)
     const cause = selection.scope === 'found' ? selection.filter.cause : undefined
     const act = what === 'stop-handler' ? 'stop' : what
     if (count > 0)
-      return store(page, { at: job.startedAt, act, keys, count, cause, reason: reasonIn(form), job: job.id })
+      return store(page, { at: action.startedAt, act, keys, count, cause, reason: reasonIn(form), job: action.id })
   })
   await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, waitMs))])
-  if (job.state === 'running') return to(page, 'job', { id: job.id })
-  if (job.state === 'failed') throw job.error
-  const isPartial = job.done < (job.total ?? 0)
-  const hasMore = job.replayed !== undefined && job.done > 0
-  const more = hasMore ? { text: 'See how it went', address: page.at('job', { id: job.id }) } : undefined
-  return to(page, back, { notice: notices.leave({ text: resultOf(job).join(' '), failed: isPartial, more }) })
+  if (action.state === 'running') return to(page, 'job', { id: action.id })
+  if (action.state === 'failed') throw action.error
+  const isPartial = action.done < (action.total ?? 0)
+  const hasMore = action.replayed !== undefined && action.done > 0
+  const more = hasMore ? { text: 'See how it went', address: page.at('job', { id: action.id }) } : undefined
+  return to(page, back, { notice: notices.leave({ text: resultOf(action).join(' '), failed: isPartial, more }) })
 }
 
 function stop(page: PageState, form: URLSearchParams): Response {
   const id = form.get('id') ?? ''
-  page.subject.jobs.stop(id)
+  page.subject.bulkActions.stop(id)
   record(page, { job: id, action: 'stop' }, 'stop was asked for on the dashboard')
   return to(page, 'job', { id })
 }

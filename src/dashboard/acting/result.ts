@@ -1,4 +1,4 @@
-import type { Job } from './jobs.ts'
+import type { BulkAction } from './bulk-actions.ts'
 import type { Act } from './selection.ts'
 
 /** The words of each action. */
@@ -13,8 +13,8 @@ export const words: Record<Act, { readonly ing: string; readonly ed: string; rea
 export const counted = (count: number, thing: string): string =>
   `${count.toLocaleString('en')} ${thing}${count === 1 ? '' : 's'}`
 
-/** Describes in sentences what a job has done. */
-export function resultOf({ act, state, total = 0, done, gone, kept }: Job): readonly string[] {
+/** Describes in sentences what a bulk action has done. */
+export function resultOf({ act, state, total = 0, done, gone, kept }: BulkAction): readonly string[] {
   const { ed, what } = words[act]
   const of = done === total ? '' : ` of ${total.toLocaleString('en')}`
   const next = nextAfter[act]

@@ -3,8 +3,8 @@ import type { Operation } from '../../inbox/reading.ts'
 import { Pager, pageAt } from '../../page/pager.tsx'
 import { Section } from '../../page/section.tsx'
 import { counted } from '../acting/result.ts'
+import { outcomeOf, titleOf } from './bulk-action.tsx'
 import { Foreign } from './elements.tsx'
-import { outcomeOf, titleOf } from './job.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
@@ -23,20 +23,21 @@ interface OperationsProps {
 
 /** What operators did last, who and why, and what became of it. The overview begins with what still runs. */
 export async function LastOperations({ page, eventKey, cause, areAll = false }: OperationsProps) {
-  const { operations, jobs } = page.subject
+  const { operations, bulkActions } = page.subject
   const limit = areAll || cause !== undefined ? keptOperations : shown + 1
   const found = await operations.list({ key: eventKey, limit })
   const listed = found.filter((each) => cause === undefined || each.cause === cause)
-  const running = eventKey === undefined && cause === undefined ? jobs.running().slice(0, shown) : []
+  const running = eventKey === undefined && cause === undefined ? bulkActions.running().slice(0, shown) : []
   if (listed.length + running.length === 0) return null
   const { current, last, offset } = pageAt(Number(page.query.get('page')), listed.length, pageSize)
   const address = (number?: number) => page.at('operations', { cause, page: number?.toString() })
   return (
     <Section id="operations" title="What operators did">
       <ul>
-        {running.map((job) => (
+        {running.map((action) => (
           <li>
-            <a href={page.at('job', { id: job.id })}>{titleOf(job)}</a>, <Ago at={job.startedAt} now={page.now} />
+            <a href={page.at('job', { id: action.id })}>{titleOf(action)}</a>,{' '}
+            <Ago at={action.startedAt} now={page.now} />
           </li>
         ))}
         {(areAll ? listed.slice(offset, offset + pageSize) : listed.slice(0, shown)).map((operation) => (
@@ -57,18 +58,18 @@ export const showOperations = async (page: PageState): Promise<Answer> => ({
   body: <LastOperations page={page} cause={page.query.get('cause') ?? undefined} areAll />,
 })
 
-/** Leads to the job that did it, and says what became of its events, if it was one of this process. */
+/** Leads to the bulk action that did it, and says what became of its events, if it was one of this process. */
 export async function Done({ page, operation }: { page: PageState; operation: Operation }) {
   const { by, act, at, count = 1, handler, reason, job: id = '' } = operation
-  const job = page.subject.jobs.get(id)
-  const { outcome } = job ? await outcomeOf(job) : { outcome: [] }
+  const action = page.subject.bulkActions.get(id)
+  const { outcome } = action ? await outcomeOf(action) : { outcome: [] }
   const isPause = act === 'pause' || act === 'resume'
   return (
     <>
       <strong>{by === undefined ? 'Somebody' : <Foreign text={by} longest={60} />}</strong>{' '}
       {isPause && `${past[act]} ${handler === undefined ? 'the inbox' : 'the handler '}`}
       {handler !== undefined && <Foreign text={handler} longest={60} />}
-      {!isPause && <a href={job && page.at('job', { id })}>{`${past[act]} ${counted(count, 'event')}`}</a>},{' '}
+      {!isPause && <a href={action && page.at('job', { id })}>{`${past[act]} ${counted(count, 'event')}`}</a>},{' '}
       <Ago at={at} now={page.now} />
       {reason !== undefined && (
         <>

@@ -1,3 +1,4 @@
+import { showBulkAction } from './bulk-action.tsx'
 import { showNumbers } from './charts.tsx'
 import { showDeadLetters } from './dead-letters.tsx'
 import { showEvent } from './event.tsx'
@@ -5,7 +6,6 @@ import { showEvents } from './events.tsx'
 import { showExpected } from './expected.tsx'
 import { exportDeadLetters, exportEvents } from './export.ts'
 import { find } from './find.ts'
-import { showJob } from './job.tsx'
 import { showMedia } from './media.tsx'
 import { showOperations } from './operations.tsx'
 import { showOverview } from './overview.tsx'
@@ -22,7 +22,7 @@ export const getRoutes: ReadonlyMap<string, Shows> = new Map<string, Shows>([
   ['dead-letters', showDeadLetters],
   ['expected', showExpected],
   ['operations', showOperations],
-  ['job', showJob],
+  ['job', showBulkAction],
   ['numbers', showNumbers],
   ['find', find],
   ['dead-letters.jsonl', exportDeadLetters],

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { Jobs } from '../../../src/dashboard/acting/jobs.ts'
+import { BulkActions } from '../../../src/dashboard/acting/bulk-actions.ts'
 import { Redaction } from '../../../src/dashboard/reading/redaction.ts'
 import { WebhookError } from '../../../src/index.ts'
 import { silent } from '../../support/silent.ts'
@@ -9,7 +9,7 @@ afterEach(() => void vi.useRealTimers())
 
 type Replay = (key: string) => Promise<boolean>
 
-/** Makes the jobs of an inbox, and records the events that they replay or discard, with the times in ms. */
+/** Makes the actions of an inbox, and records the events that they replay or discard, with the times in ms. */
 function subject(replay: Replay = async () => true) {
   const startedAt = performance.now()
   const elapsed = () => Math.round(performance.now() - startedAt)
@@ -23,24 +23,24 @@ function subject(replay: Replay = async () => true) {
     stats: () => ({ waiting: 0, running: 0, retrying: 0, deadLetters: 0 }),
     deadLetters: { list: () => [], get: () => undefined, discard: act, replay: act },
   }
-  const jobs = new Jobs({ inbox, redaction: new Redaction(undefined, silent) }, changed)
+  const actions = new BulkActions({ inbox, redaction: new Redaction(undefined, silent) }, changed)
   const start = (keys: readonly string[], act: 'replay' | 'discard' = 'replay') =>
-    jobs.start(act, { scope: 'keys', keys })
-  return { jobs, start, tries, changed, elapsed }
+    actions.start(act, { scope: 'keys', keys })
+  return { actions, start, tries, changed, elapsed }
 }
 
 const full: Replay = async () => {
   throw new WebhookError('overloaded', 'too many events are waiting')
 }
 
-describe('a job', () => {
+describe('an action', () => {
   test('replays 100 events in a second', async () => {
     const { start, tries, changed } = subject()
-    const { job, ended } = start(['1', '2', '3'])
-    expect(job).toMatchObject({ state: 'running', done: 0 })
+    const { action, ended } = start(['1', '2', '3'])
+    expect(action).toMatchObject({ state: 'running', done: 0 })
     await vi.runAllTimersAsync()
     await ended
-    expect(job).toMatchObject({ state: 'done', total: 3, done: 3, gone: 0 })
+    expect(action).toMatchObject({ state: 'done', total: 3, done: 3, gone: 0 })
     expect(tries).toEqual([
       ['1', 0],
       ['2', 10],
@@ -62,10 +62,10 @@ describe('a job', () => {
   test('waits while the inbox is full', async () => {
     let calls = 0
     const { start, tries } = subject(async (key) => (++calls <= 2 ? full(key) : true))
-    const { job, ended } = start(['1'])
+    const { action, ended } = start(['1'])
     await vi.runAllTimersAsync()
     await ended
-    expect(job).toMatchObject({ state: 'done', done: 1 })
+    expect(action).toMatchObject({ state: 'done', done: 1 })
     expect(tries).toEqual([
       ['1', 0],
       ['1', 500],
@@ -74,25 +74,25 @@ describe('a job', () => {
   })
 
   test('ends before its next event if it is stopped, and leaves the rest', async () => {
-    const { jobs, start, tries, elapsed } = subject()
-    const { job, ended } = start(['1', '2', '3', '4'])
+    const { actions, start, tries, elapsed } = subject()
+    const { action, ended } = start(['1', '2', '3', '4'])
     await vi.advanceTimersByTimeAsync(15)
-    jobs.stop(job.id)
+    actions.stop(action.id)
     await vi.runAllTimersAsync()
     await ended
-    expect(job).toMatchObject({ state: 'stopped', total: 4, done: 2 })
+    expect(action).toMatchObject({ state: 'stopped', total: 4, done: 2 })
     expect([tries.length, elapsed()]).toEqual([2, 20])
   })
 
   test('can be stopped while the inbox is full', async () => {
     let calls = 0
-    const { jobs, start, tries } = subject(async (key) => (++calls <= 5 ? full(key) : true))
-    const { job, ended } = start(['1', '2'])
+    const { actions, start, tries } = subject(async (key) => (++calls <= 5 ? full(key) : true))
+    const { action, ended } = start(['1', '2'])
     await vi.advanceTimersByTimeAsync(600)
-    jobs.stop(job.id)
+    actions.stop(action.id)
     await vi.runAllTimersAsync()
     await ended
-    expect(job).toMatchObject({ state: 'stopped', done: 0 })
+    expect(action).toMatchObject({ state: 'stopped', done: 0 })
     expect(tries).toHaveLength(2)
   })
 
@@ -104,14 +104,14 @@ describe('a job', () => {
         throw new WebhookError('malformed', 'type is missing')
       },
     }
-    const { jobs, start } = subject(async (key) => {
-      if (key === 'kept') jobs.stop(job.id)
+    const { actions, start } = subject(async (key) => {
+      if (key === 'kept') actions.stop(action.id)
       return (results[key] as Replay)(key)
     })
-    const { job, ended } = start(['done', 'gone', 'kept'])
+    const { action, ended } = start(['done', 'gone', 'kept'])
     await vi.runAllTimersAsync()
     await ended
-    expect(job).toMatchObject({ state: 'done', total: 3, done: 1, gone: 1, kept: new Map([['type is missing', 1]]) })
+    expect(action).toMatchObject({ state: 'done', total: 3, done: 1, gone: 1, kept: new Map([['type is missing', 1]]) })
   })
 
   test('counts the events that stay, by reason, and continues', async () => {
@@ -120,39 +120,39 @@ describe('a job', () => {
       if (key === 'running') throw new WebhookError('in_progress', 'the event is being handled')
       return true
     })
-    const { job, ended } = start(['unreadable 1', 'unreadable 2', 'running', 'good'])
+    const { action, ended } = start(['unreadable 1', 'unreadable 2', 'running', 'good'])
     await vi.runAllTimersAsync()
     await ended
     const kept = new Map([
       ['type is missing', 2],
       ['the event is being handled', 1],
     ])
-    expect(job).toMatchObject({ state: 'done', done: 1, kept })
+    expect(action).toMatchObject({ state: 'done', done: 1, kept })
   })
 
   test.each([new WebhookError('unavailable', 'the database cannot be reached'), new Error('out of memory')])(
     'ends with an error of the inbox: %s',
     async (error) => {
       const { start, tries, changed } = subject(() => Promise.reject(error))
-      const { job, ended } = start(['1', '2'])
+      const { action, ended } = start(['1', '2'])
       await ended
-      expect(job).toMatchObject({ state: 'failed', error })
+      expect(action).toMatchObject({ state: 'failed', error })
       expect(tries).toHaveLength(1)
       expect(changed).toHaveBeenCalledOnce()
     },
   )
 })
 
-test('the newest 100 jobs are remembered, and those that run', async () => {
-  const { jobs, start } = subject(() => new Promise(() => {}))
-  const running = start(['never ends']).job
+test('the newest 100 actions are remembered, and those that run', async () => {
+  const { actions, start } = subject(() => new Promise(() => {}))
+  const running = start(['never ends']).action
   const ids: string[] = []
   for (let i = 0; i < 100; i++) {
-    const { job, ended } = start([])
-    ids.push(job.id)
+    const { action, ended } = start([])
+    ids.push(action.id)
     await ended
   }
-  expect(jobs.get(running.id)).toBe(running)
-  expect(jobs.running()).toEqual([running])
-  expect(ids.map((id) => jobs.get(id) !== undefined)).toEqual([false, ...Array(99).fill(true)])
+  expect(actions.get(running.id)).toBe(running)
+  expect(actions.running()).toEqual([running])
+  expect(ids.map((id) => actions.get(id) !== undefined)).toEqual([false, ...Array(99).fill(true)])
 })

@@ -7,7 +7,7 @@ import type { Searched } from '../reading/titled.ts'
 import { type Act, keysOf, type Selection } from './selection.ts'
 
 /** An action on events, which runs in this process. */
-export interface Job {
+export interface BulkAction {
   readonly id: string
   readonly act: Act
   readonly startedAt: Date
@@ -30,17 +30,17 @@ export interface Job {
   readonly error?: unknown
 }
 
-type RunningJob = { -readonly [Name in keyof Job]: Job[Name] } & {
+type RunningBulkAction = { -readonly [Name in keyof BulkAction]: BulkAction[Name] } & {
   kept: Map<string, number>
   keys: string[]
   isStopping: boolean
 }
 
-/** Number of jobs whose replayed events are followed: the newest. */
-const followedJobs = 5
+/** Number of actions whose replayed events are followed: the newest. */
+const followedActions = 5
 
-/** The number of jobs that are remembered. */
-const rememberedJobs = 100
+/** The number of actions that are remembered. */
+const rememberedActions = 100
 
 /**
  * Maximum number of events that are replayed or retried in a second, so that what failed under load does not fail
@@ -52,83 +52,91 @@ const perSecond = 100
 const delayMs = 500
 
 /** Runs actions on many events, one event after another, and remembers their results. */
-export class Jobs {
+export class BulkActions {
   readonly #searched: Searched & Pick<ReadableInbox, 'operations'>
   readonly #changed: () => void
-  readonly #jobs = new Map<string, RunningJob>()
+  readonly #actions = new Map<string, RunningBulkAction>()
 
-  /** @param changed called when a job has changed dead letters */
+  /** @param changed called when an action has changed dead letters */
   constructor(searched: Searched & Pick<ReadableInbox, 'operations'>, changed: () => void) {
     this.#searched = searched
     this.#changed = changed
   }
 
-  get(id: string): Job | undefined {
-    return this.#jobs.get(id)
+  get(id: string): BulkAction | undefined {
+    return this.#actions.get(id)
   }
 
   /** The newest first. */
-  running(): readonly Job[] {
-    return [...this.#jobs.values()].filter(({ state }) => state === 'running').reverse()
+  running(): readonly BulkAction[] {
+    return [...this.#actions.values()].filter(({ state }) => state === 'running').reverse()
   }
 
-  /** Stops a job before its next event. */
+  /** Stops an action before its next event. */
   stop(id: string): void {
-    const job = this.#jobs.get(id)
-    if (job !== undefined) job.isStopping = true
+    const action = this.#actions.get(id)
+    if (action !== undefined) action.isStopping = true
   }
 
-  /** Starts a job. The promise resolves when it has ended, and never rejects. */
-  start(act: Act, selection: Selection): { readonly job: Job; readonly ended: Promise<void> } {
+  /** Starts an action. The promise resolves when it has ended, and never rejects. */
+  start(act: Act, selection: Selection): { readonly action: BulkAction; readonly ended: Promise<void> } {
     const id = crypto.randomUUID()
     const { operations } = this.#searched
     const { events } = this.#searched.inbox
     const replayed = act === 'replay' && events ? new ReplayedEvents({ events, operations }) : undefined
     const counts = { total: undefined, done: 0, keys: [], gone: 0, kept: new Map() }
-    const job: RunningJob = { id, act, startedAt: new Date(), state: 'running', isStopping: false, replayed, ...counts }
+    const action: RunningBulkAction = {
+      id,
+      act,
+      startedAt: new Date(),
+      state: 'running',
+      isStopping: false,
+      replayed,
+      ...counts,
+    }
     // Their keys take memory.
-    for (const older of [...this.#jobs.values()].slice(0, -followedJobs)) older.replayed = undefined
-    this.#jobs.set(id, job)
-    const oldest = [...this.#jobs.values()].find(({ state }) => state !== 'running')
-    if (this.#jobs.size > rememberedJobs && oldest !== undefined) this.#jobs.delete(oldest.id)
-    return { job, ended: this.#run(job, selection) }
+    for (const older of [...this.#actions.values()].slice(0, -followedActions)) older.replayed = undefined
+    this.#actions.set(id, action)
+    const oldest = [...this.#actions.values()].find(({ state }) => state !== 'running')
+    if (this.#actions.size > rememberedActions && oldest !== undefined) this.#actions.delete(oldest.id)
+    return { action, ended: this.#run(action, selection) }
   }
 
-  async #run(job: RunningJob, selection: Selection): Promise<void> {
+  async #run(action: RunningBulkAction, selection: Selection): Promise<void> {
     try {
-      const keys = await keysOf(this.#searched, job.act, selection)
-      job.total = keys.length
+      const keys = await keysOf(this.#searched, action.act, selection)
+      action.total = keys.length
       const startedAt = performance.now()
       for (const [index, key] of keys.entries()) {
-        if (job.act !== 'discard') await sleep(startedAt + (index * 1_000) / perSecond - performance.now())
+        if (action.act !== 'discard') await sleep(startedAt + (index * 1_000) / perSecond - performance.now())
         // Others get a turn between the steps of an inbox that answers without waiting.
         else if (index % 100 === 99) await sleep(1)
-        if (job.isStopping) break
-        await this.#take(job, key)
+        if (action.isStopping) break
+        await this.#take(action, key)
       }
-      job.state = job.isStopping && job.done + job.gone + keptBy(job) < keys.length ? 'stopped' : 'done'
+      action.state = action.isStopping && action.done + action.gone + keptBy(action) < keys.length ? 'stopped' : 'done'
     } catch (error) {
-      job.state = 'failed'
-      job.error = error
+      action.state = 'failed'
+      action.error = error
     } finally {
       this.#changed()
     }
   }
 
   /** Acts on one event. While the inbox is full it waits. */
-  async #take(job: RunningJob, key: string): Promise<void> {
-    while (!job.isStopping) {
+  async #take(action: RunningBulkAction, key: string): Promise<void> {
+    while (!action.isStopping) {
       try {
-        if (await this.#act(job.act, key)) {
-          job.done++
-          if (job.keys.length < namedEvents) job.keys.push(key)
-          job.replayed?.add(key)
-        } else job.gone++
+        if (await this.#act(action.act, key)) {
+          action.done++
+          if (action.keys.length < namedEvents) action.keys.push(key)
+          action.replayed?.add(key)
+        } else action.gone++
         return
       } catch (error) {
         const { code, message } = error as Partial<WebhookError>
         if (!(error instanceof WebhookError) || !(code === 'overloaded' || isAboutTheEvent(code))) throw error
-        if (isAboutTheEvent(code)) return void job.kept.set(`${message}`, (job.kept.get(`${message}`) ?? 0) + 1)
+        if (isAboutTheEvent(code)) return void action.kept.set(`${message}`, (action.kept.get(`${message}`) ?? 0) + 1)
         await sleep(delayMs)
       }
     }
@@ -142,7 +150,8 @@ export class Jobs {
   }
 }
 
-/** Counts the events that a job has left as they are. */
-export const keptBy = ({ kept }: Pick<Job, 'kept'>): number => [...kept.values()].reduce((sum, count) => sum + count, 0)
+/** Counts the events that an action has left as they are. */
+export const keptBy = ({ kept }: Pick<BulkAction, 'kept'>): number =>
+  [...kept.values()].reduce((sum, count) => sum + count, 0)
 
 const isAboutTheEvent = (code: string | undefined): boolean => code === 'malformed' || code === 'in_progress'

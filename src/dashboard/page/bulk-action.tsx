@@ -1,21 +1,21 @@
-import { type Job, keptBy } from '../acting/jobs.ts'
+import { type BulkAction, keptBy } from '../acting/bulk-actions.ts'
 import { counted, resultOf, words } from '../acting/result.ts'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
 /** The progress and the result of an action on many events. */
-export async function showJob(page: PageState): Promise<Answer> {
-  const job = page.subject.jobs.get(page.query.get('id') ?? '')
-  if (job === undefined)
+export async function showBulkAction(page: PageState): Promise<Answer> {
+  const action = page.subject.bulkActions.get(page.query.get('id') ?? '')
+  if (action === undefined)
     return {
       title: 'This action is not known here',
       status: 404,
       body: <p>It ended long ago, or it runs in another process of your application.</p>,
     }
-  const { outcome, open } = await outcomeOf(job)
+  const { outcome, open } = await outcomeOf(action)
   const body = (
     <>
-      <Progress page={page} job={job} />
+      <Progress page={page} action={action} />
       {outcome.length > 0 && (
         <ul aria-label="The replayed events now">
           {outcome.map((sentence) => (
@@ -25,11 +25,11 @@ export async function showJob(page: PageState): Promise<Answer> {
       )}
     </>
   )
-  return { title: titleOf(job), body, changes: job.state === 'running' || open > 0 }
+  return { title: titleOf(action), body, changes: action.state === 'running' || open > 0 }
 }
 
-/** Says what became of the events that a job has replayed, and counts those that have not ended. */
-export async function outcomeOf({ done, replayed }: Job) {
+/** Says what became of the events that an action has replayed, and counts those that have not ended. */
+export async function outcomeOf({ done, replayed }: BulkAction) {
   if (done === 0 || replayed === undefined) return { outcome: [], open: 0 }
   const { handled, dead, gone, open } = await replayed.count()
   const outcome = [
@@ -41,15 +41,15 @@ export async function outcomeOf({ done, replayed }: Job) {
   return { outcome, open }
 }
 
-export const titleOf = ({ act, total, state }: Job): string => {
+export const titleOf = ({ act, total, state }: BulkAction): string => {
   const { ing, what } = words[act]
   const many = total === undefined ? `${what}s` : counted(total, what)
   return state === 'running' ? `${ing} ${many}` : `${ing} ${many}: ${state}`
 }
 
-function Progress({ page, job }: { page: PageState; job: Job }) {
-  const { id, act, state, total, done, gone } = job
-  const taken = done + gone + keptBy(job)
+function Progress({ page, action }: { page: PageState; action: BulkAction }) {
+  const { id, act, state, total, done, gone } = action
+  const taken = done + gone + keptBy(action)
   return (
     <div class="card spaced">
       <progress
@@ -71,7 +71,7 @@ function Progress({ page, job }: { page: PageState; job: Job }) {
         </>
       ) : (
         <>
-          {resultOf(job).map((sentence) => (
+          {resultOf(action).map((sentence) => (
             <p>{sentence}</p>
           ))}
           <p data-news>
