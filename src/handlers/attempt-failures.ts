@@ -20,10 +20,10 @@ export class AttemptFailures {
   readonly #retry: RetrySchedule | undefined
   readonly #failed: Failed[]
   /** The pause of the receiver's schedule. It is random, so it is drawn once, however many handlers fail. */
-  #drawnMs: number | undefined
+  #sharedDelayMs: number | undefined
   #delayMs: number | undefined
   /** 0 once a handler has failed permanently: those that were left out keep their run. */
-  #leftOutMs: 0 | undefined
+  #skippedDelayMs: 0 | undefined
   /** `false` once the inbox's own storage has failed. */
   counts: false | undefined
 
@@ -41,15 +41,18 @@ export class AttemptFailures {
    */
   add(handler: string, error: unknown, own?: RetrySchedule): number | undefined {
     const { number, uncounted = 0 } = this.#attempt
-    const { message, retryAfterMs, stack } = read(error)
+    const { message, retryAfterMs, stack } = describeError(error)
     const schedule = own ?? this.#retry
     const attempts = retryAfterMs === Number.POSITIVE_INFINITY ? undefined : schedule?.attempts
     this.#failed.push({ handler, message, stack, attempts })
-    if (attempts === undefined) this.#leftOutMs = 0
+    if (attempts === undefined) this.#skippedDelayMs = 0
     if (!this.#runsAgain(attempts)) return undefined
     const delays = number + uncounted
-    if (own === undefined) this.#drawnMs ??= schedule?.delayAfter(delays)
-    this.#delayMs = Math.max(this.#delayMs ?? 0, (retryAfterMs ?? own?.delayAfter(delays) ?? this.#drawnMs) as number)
+    if (own === undefined) this.#sharedDelayMs ??= schedule?.delayAfter(delays)
+    this.#delayMs = Math.max(
+      this.#delayMs ?? 0,
+      (retryAfterMs ?? own?.delayAfter(delays) ?? this.#sharedDelayMs) as number,
+    )
     return this.#delayMs
   }
 
@@ -63,7 +66,7 @@ export class AttemptFailures {
    */
   result(completed: readonly string[], isPartial: boolean | undefined): AttemptResult {
     const { counts } = this
-    const delayMs = this.#delayMs ?? (isPartial ? this.#leftOutMs : undefined)
+    const delayMs = this.#delayMs ?? (isPartial ? this.#skippedDelayMs : undefined)
     const failures = this.#failed.map(({ attempts, final: _, ...failure }) => {
       return delayMs === undefined || this.#runsAgain(attempts) ? failure : { ...failure, final: true as const }
     })
@@ -73,15 +76,15 @@ export class AttemptFailures {
 }
 
 /** Maximum length of a stored error, in characters: some errors carry a whole page. */
-const longestText = 2_000
+const maxErrorLength = 2_000
 
 // A handler can throw anything, even an object whose properties throw.
-function read(
+function describeError(
   error: unknown,
 ): Pick<HandlerFailure, 'message' | 'stack'> & { readonly retryAfterMs?: number | undefined } {
   try {
     const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
-    const message = text.length > longestText ? `${text.slice(0, longestText)}…` : text
+    const message = text.length > maxErrorLength ? `${text.slice(0, maxErrorLength)}…` : text
     const { [retryAfterKey]: retryAfterMs } = (error ?? {}) as { readonly [retryAfterKey]?: number }
     return { message, retryAfterMs, stack: userFrames(error ?? {}) }
   } catch {

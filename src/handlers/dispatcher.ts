@@ -18,7 +18,7 @@ export interface DispatcherOptions {
   readonly retry: RetrySchedule | undefined
 }
 
-const done: AttemptResult = Object.freeze({ status: 'done' })
+const handled: AttemptResult = Object.freeze({ status: 'done' })
 
 const none: readonly never[] = []
 
@@ -48,7 +48,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   /** `true` if handlers are left out: those of another process, paused ones, and those at their limit. */
   #isPartial: boolean | undefined
   /** The time until the turn of a handler that was left out at its limit, in ms. */
-  #turnInMs = 0
+  #nextTurnMs = 0
 
   constructor(
     options: DispatcherOptions,
@@ -98,7 +98,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
         if (limiter === undefined || limiter.enter(this)) return this.#run(next)
         if (this.#attempt.park?.(this)) return
         limiter.leave(this)
-        this.#turnInMs = Math.max(this.#turnInMs, limiter.backMs())
+        this.#nextTurnMs = Math.max(this.#nextTurnMs, limiter.putBackMs())
       }
       this.#isPartial = true
     }
@@ -186,8 +186,8 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     const [attempt, completed] = [this.#attempt, this.#completed]
     if (attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
     if (this.#failures === undefined && this.#isPartial)
-      return ['released', { status: 'retry', delayMs: this.#turnInMs, completed, failures: none, counts: false }]
-    if (this.#failures === undefined && !attempt.failures?.some(({ final }) => final)) return ['handled', done]
+      return ['released', { status: 'retry', delayMs: this.#nextTurnMs, completed, failures: none, counts: false }]
+    if (this.#failures === undefined && !attempt.failures?.some(({ final }) => final)) return ['handled', handled]
     const result = this.#fail().result(completed, this.#isPartial)
     return [result.status === 'retry' ? 'retried' : finalFailure(this.#options), result]
   }

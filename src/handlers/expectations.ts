@@ -88,8 +88,9 @@ export class ExpectationRules {
     const withinMs = typeof within === 'string' ? parseDuration(within) : within
     if (!(withinMs >= 1 && withinMs <= maxWaitMs))
       throw invalid("within has to be a time of up to 24 days, such as '2 h', or a number of ms")
-    const own = types.find((type) => ends.includes(type))
-    if (own !== undefined) throw invalid(`an event of ${own} would end what it begins: leave it out of one of the two`)
+    const both = types.find((type) => ends.includes(type))
+    if (both !== undefined)
+      throw invalid(`an event of ${both} would end what it begins: leave it out of one of the two`)
     this.#rules = [...this.#rules, { name, types, ends, withinMs }]
   }
 
@@ -126,10 +127,10 @@ function expectationOf(
 ): Expectation {
   const { type, key } = event
   const dueAt = new Date(receivedAt.getTime() + withinMs)
-  const mark = { rule, type, key, dueAt: dueAt.toISOString(), awaited }
+  const details = { rule, type, key, dueAt: dueAt.toISOString(), awaited }
   // A colon in the name would make the key of another rule and event.
-  const place = rule.replace(/[%:]/g, encodeURIComponent)
-  const overdue = { ...event, type: overdueType, key: `overdue:${place}:${key}`, overdue: mark }
+  const escapedRule = rule.replace(/[%:]/g, encodeURIComponent)
+  const overdue = { ...event, type: overdueType, key: `overdue:${escapedRule}:${key}`, overdue: details }
   return { rule, dueAt, overdue: { event: Object.freeze(overdue) as unknown as MediaEvent, receivedAt: dueAt, trace } }
 }
 
@@ -170,7 +171,7 @@ export interface OverdueRecord {
 
 /** Reads the rule from the key: a handled event's record has no event. `undefined` if it is the event of a delivery. */
 export function overdueIn({ key, awaited }: Pick<EventRecord, 'key' | 'awaited'>): OverdueRecord | undefined {
-  const [, place, begunBy] = /^overdue:([^:]*):(.*)$/s.exec(key) ?? []
-  if (awaited === undefined || place === undefined || begunBy === undefined) return undefined
-  return { rule: place.replace(/%(?:25|3A)/g, decodeURIComponent), begunBy, awaited }
+  const [, escapedRule, begunBy] = /^overdue:([^:]*):(.*)$/s.exec(key) ?? []
+  if (awaited === undefined || escapedRule === undefined || begunBy === undefined) return undefined
+  return { rule: escapedRule.replace(/%(?:25|3A)/g, decodeURIComponent), begunBy, awaited }
 }

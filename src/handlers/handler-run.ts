@@ -99,26 +99,26 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
     this.#hasEnded = true
     if (!this.#transaction) {
       this.#transaction = null
-      return this.#tellOwner(failure)
+      return this.#notifyOwner(failure)
     }
     // The handler did not await its transaction. If it failed, the transaction is rolled back, unless its commit has
     // already begun. If the handler's time is up meanwhile, it is also rolled back.
     if (failure) this.abort(new WebhookError('handler_failed', 'a handler failed'))
     void this.#transaction.then(
-      () => this.#tellOwner(failure),
-      (error) => this.#tellOwner(failure ?? { error }),
+      () => this.#notifyOwner(failure),
+      (error) => this.#notifyOwner(failure ?? { error }),
     )
   }
 
-  #tellOwner(failure: Failure | undefined): void {
+  #notifyOwner(failure: Failure | undefined): void {
     clearTimeout(this.#timer)
     this.#unfollow?.()
     this.#owner.ended(this, failure)
   }
 
   transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
-    const hasNone = this.#attempt.transaction === undefined && 'the inbox has no database'
-    const problem = hasNone || (this.#transaction !== undefined && 'a handler can call it once, before it ends')
+    const noDatabase = this.#attempt.transaction === undefined && 'the inbox has no database'
+    const problem = noDatabase || (this.#transaction !== undefined && 'a handler can call it once, before it ends')
     if (problem) throw new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
     const transaction = this.#commit(run)
     this.#transaction = transaction

@@ -59,13 +59,13 @@ class Pace {
 }
 
 /** Longest delay of an event that is put back (ms): the limit may have changed by then. */
-const maxBackMs = 600_000
+const maxPutBackMs = 600_000
 
 /** Batches the events that are put back, up to this many turns and this long (ms), so that one claim takes several. */
-const backTogether = { turns: 4, ms: 1_000 }
+const putBackBatch = { turns: 4, ms: 1_000 }
 
 /** Events come back slightly faster than they run, so that slow claims don't add up to idle time. */
-const backSpacing = 0.9
+const putBackSpacing = 0.9
 
 /**
  * Lets the runs of one handler start in the order in which they ask. A permit is free again once the handler has ended, even
@@ -82,7 +82,7 @@ export class Limiter {
   /** Mean run time (ms), 1 s at first. */
   #meanMs = 1_000
   /** Turn of the last event that was put back (`performance.now()`, ms). */
-  #backAt = 0
+  #putBackAt = 0
 
   constructor({ concurrency = Number.POSITIVE_INFINITY, rate }: Limits) {
     this.#concurrency = concurrency
@@ -118,13 +118,13 @@ export class Limiter {
   }
 
   /** Delay of an event that is put back (ms): its turn, behind the earlier ones. Half of the waiting runs count, so that some always wait. */
-  backMs(): number {
+  putBackMs(): number {
     const now = performance.now()
     const eachMs = Math.max(this.#pace?.intervalMs ?? 0, this.#meanMs / this.#concurrency, 1)
-    const turnAt = Math.max(this.#backAt, now + (this.#waiting.size / 2) * eachMs) + backSpacing * eachMs
-    this.#backAt = Math.min(turnAt, now + maxBackMs)
-    const stepMs = Math.min(backTogether.turns * eachMs, backTogether.ms)
-    return Math.ceil(this.#backAt / stepMs) * stepMs - now
+    const turnAt = Math.max(this.#putBackAt, now + (this.#waiting.size / 2) * eachMs) + putBackSpacing * eachMs
+    this.#putBackAt = Math.min(turnAt, now + maxPutBackMs)
+    const stepMs = Math.min(putBackBatch.turns * eachMs, putBackBatch.ms)
+    return Math.ceil(this.#putBackAt / stepMs) * stepMs - now
   }
 
   /** Makes the function that calls the handler and frees the permit once it has ended. */

@@ -23,7 +23,7 @@ export async function readOverdue(inbox: ReadableInbox, record: EventRecord): Pr
 }
 
 /** Maximum number of overdue events that are counted: the newest. */
-const counted = 100
+const maxCounted = 100
 
 /** An overdue event and its outcome. */
 export interface OverdueEvent {
@@ -33,7 +33,7 @@ export interface OverdueEvent {
 
 /** Reads the newest overdue events. A sender can make up others of that type: they are left out. */
 export async function newestOverdue(inbox: ReadableInbox) {
-  const { events, cursor } = (await inbox.events?.list({ type: overdueType, limit: counted })) ?? { events: [] }
+  const { events, cursor } = (await inbox.events?.list({ type: overdueType, limit: maxCounted })) ?? { events: [] }
   const found: OverdueEvent[] = []
   for (const record of events) {
     const overdue = await readOverdue(inbox, record)

@@ -94,9 +94,9 @@ export class HandlerRegistry {
     this.#checkName('on', name)
     const schedule = retry === undefined ? undefined : this.#scheduleOf(retry)
     const limiter = this.#limiterOf({ concurrency, rate })
-    const own = { types, tests, timeoutMs, retry: schedule, limiter }
+    const settings = { types, tests, timeoutMs, retry: schedule, limiter }
     const call = { handler: this.#typed(handler), given: handler }
-    this.#replace([...this.#handlers, { name: name ?? this.#nameFor(handler), ...call, ...own }])
+    this.#replace([...this.#handlers, { name: name ?? this.#nameFor(handler), ...call, ...settings }])
   }
 
   /**
@@ -150,8 +150,8 @@ export class HandlerRegistry {
       this.#handlers.flatMap((registered) => {
         if (registered.given !== handler) return [registered]
         if (types === undefined || registered.types === undefined) return types === undefined ? [] : [registered]
-        const left = registered.types.filter((type) => !types.includes(type))
-        return left.length === 0 ? [] : [{ ...registered, types: left }]
+        const remaining = registered.types.filter((type) => !types.includes(type))
+        return remaining.length === 0 ? [] : [{ ...registered, types: remaining }]
       }),
     )
   }

@@ -34,7 +34,7 @@ export class Conflicts {
   async duplicate(event: MediaEvent): Promise<void> {
     const { key, type, mediaId } = event
     const { event: first = event } = this.#accepted.get(key) ?? (await this.#stored(key))
-    const fields = differing(this.#sender.comparable(first), this.#sender.comparable(event))
+    const fields = differingFields(this.#sender.comparable(first), this.#sender.comparable(event))
     if (fields.length === 0) return
     this.#accepted.set(key, {})
     this.#report({ key, type, mediaId, fields })
@@ -56,11 +56,13 @@ export class Conflicts {
   }
 }
 
-const differing = (first: JsonObject, second: JsonObject): string[] =>
-  Object.keys({ ...first, ...second }).filter((name) => !isEqual(given(first[name]), given(second[name])))
+const differingFields = (first: JsonObject, second: JsonObject): string[] =>
+  Object.keys({ ...first, ...second }).filter(
+    (name) => !isEqual(emptyAsAbsent(first[name]), emptyAsAbsent(second[name])),
+  )
 
 /** Null and the empty string count as absent, as they do in an event. */
-const given = (value: unknown): unknown => (value === null || value === '' ? undefined : value)
+const emptyAsAbsent = (value: unknown): unknown => (value === null || value === '' ? undefined : value)
 
 const isEqual = (first: unknown, second: unknown): boolean =>
   isObject(first) && isObject(second)

@@ -234,8 +234,8 @@ export function checkReceiverOptions<Additions, Of extends AnySender>(options: R
     throw invalid(`ack 'handled' works with the memory inbox only, not with ${inbox.name}`)
   }
   if (ack === 'handled' ? retry !== undefined : ackTimeoutMs !== undefined) {
-    const idle = ack === 'handled' ? 'retry' : 'ackTimeoutMs'
-    throw invalid(`${idle} has no effect with ack '${ack}'`)
+    const ineffective = ack === 'handled' ? 'retry' : 'ackTimeoutMs'
+    throw invalid(`${ineffective} has no effect with ack '${ack}'`)
   }
   if (order === 'strict' && ack === 'handled') throw invalid("order 'strict' has no effect with ack 'handled'")
   if (order === 'strict' && inbox !== undefined && inbox.ordersStrictly !== true) {

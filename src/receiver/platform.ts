@@ -18,7 +18,7 @@ const inboxes = {
 }
 
 /** These may be set to run between requests, which nothing in the process tells. */
-const canStay: readonly string[] = ['Cloud Run', 'Azure Functions', 'Deno Deploy']
+const mayOutliveRequests: readonly string[] = ['Cloud Run', 'Azure Functions', 'Deno Deploy']
 
 /**
  * A platform that runs functions: it stops an instance after its answer, and starts several of them at the same time.
@@ -38,30 +38,30 @@ export function checkPlatform(
   { name, storage, localKeys, outlivesRequests }: InboxDefinition,
   ack: 'accepted' | 'handled',
   logger: Logger,
-  told?: Platform | 'server',
+  configured?: Platform | 'server',
 ): string | undefined {
-  const platform = platformOf(told)
+  const platform = platformOf(configured)
   // A Durable Object is not an instance of a function.
   if (platform === undefined || platform === 'server' || outlivesRequests === true) return undefined
   const fix = `use ${inboxes[platform]}`
   const isMemory = storage === 'memory'
-  const losesLate = isMemory && ack === 'accepted'
-  const isCertain = platform === 'AWS Lambda' || platform === 'Cloudflare Workers'
-  const unlessStays = isCertain ? '' : "; if this process stays alive, say platform: 'server'"
+  const losesAcknowledged = isMemory && ack === 'accepted'
+  const alwaysStops = platform === 'AWS Lambda' || platform === 'Cloudflare Workers'
+  const unlessServer = alwaysStops ? '' : "; if this process stays alive, say platform: 'server'"
   const stops = `${platform} stops an instance after its answer, and ${name} loses events it has acknowledged: ${fix}`
   if (storage === 'file')
-    throw invalid(`${platform} deletes the files of its instances, and with them ${name}: ${fix}${unlessStays}`)
-  if (losesLate && isCertain) throw invalid(`${stops}, or ack: 'handled'`)
+    throw invalid(`${platform} deletes the files of its instances, and with them ${name}: ${fix}${unlessServer}`)
+  if (losesAcknowledged && alwaysStops) throw invalid(`${stops}, or ack: 'handled'`)
   const risks = [
     storage === 'database' && `the handlers of ${name} run only while an instance does`,
     localKeys === true && `two instances can handle the same event, since ${name} remembers keys in one of them`,
-    losesLate && `${platform} can end an instance before ${name} has handled its events`,
-    isMemory && !losesLate && 'some senders never repeat an event whose handler failed',
+    losesAcknowledged && `${platform} can end an instance before ${name} has handled its events`,
+    isMemory && !losesAcknowledged && 'some senders never repeat an event whose handler failed',
   ].filter((risk) => risk !== false)
   const fixes = { memory: fix, database: `also run a process that stays alive, or ${fix}` }
   const remedy = fixes[storage as keyof typeof fixes] ?? 'give it a store that they share'
-  if (risks.length > 0) logger.warn({ platform, inbox: name, ack }, `${risks.join('; ')}: ${remedy}${unlessStays}`)
-  return losesLate && !canStay.includes(platform) ? `${stops}${unlessStays}` : undefined
+  if (risks.length > 0) logger.warn({ platform, inbox: name, ack }, `${risks.join('; ')}: ${remedy}${unlessServer}`)
+  return losesAcknowledged && !mayOutliveRequests.includes(platform) ? `${stops}${unlessServer}` : undefined
 }
 
 /**
@@ -71,9 +71,9 @@ export function checkPlatform(
 export function whyNotExpect(
   { name, storage, expects, outlivesRequests }: InboxDefinition,
   ack: 'accepted' | 'handled',
-  told?: Platform | 'server',
+  configured?: Platform | 'server',
 ): string | undefined {
-  const platform = platformOf(told)
+  const platform = platformOf(configured)
   if (ack === 'handled') return "it works with ack 'accepted' only"
   if (!expects) return `${name} keeps no expectations`
   if (platform === undefined || platform === 'server' || outlivesRequests === true || storage !== 'memory')
@@ -87,8 +87,8 @@ export function whyNotExpect(
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `createReceiver: ${message}`)
 
 /** Returns what the receiver was told, unless this is Workers beyond doubt, or else what the environment says. */
-const platformOf = (told: Platform | 'server' | undefined): Platform | 'server' | undefined =>
-  requestsEndWork ? 'Cloudflare Workers' : (told ?? currentPlatform())
+const platformOf = (configured: Platform | 'server' | undefined): Platform | 'server' | undefined =>
+  requestsEndWork ? 'Cloudflare Workers' : (configured ?? currentPlatform())
 
 /** Returns the platform for functions that this process runs on, if any. */
 function currentPlatform(): Platform | undefined {

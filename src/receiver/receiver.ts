@@ -102,8 +102,8 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
   }
   const senderChanges = new SenderChanges(logger, verifier, sender)
   const conflicts = new Conflicts(inbox, sender, reporter.conflict)
-  const given = { verifier, definition, ack, order, maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, telemetry, sender }
-  return { ...given, lossWithoutWait, parsing, logger, registry, reporter, inbox, senderChanges, conflicts }
+  const settings = { verifier, definition, ack, order, maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, telemetry, sender }
+  return { ...settings, lossWithoutWait, parsing, logger, registry, reporter, inbox, senderChanges, conflicts }
 }
 
 /** The path of deliveries and look-ups, until the receiver is closed. */
@@ -112,7 +112,7 @@ function deliveryPath(setup: Setup) {
   const { registry, inbox, reporter, logger, senderChanges, conflicts } = setup
   const closing = new Closing('the receiver is closing', close)
   let inFlight = 0
-  let allAnswered = () => {}
+  let allEnded = () => {}
 
   /** Takes a delivery through its path, within a span if there is telemetry. */
   function receiveTraced(delivery: Delivery): Promise<Acknowledgement> {
@@ -139,29 +139,29 @@ function deliveryPath(setup: Setup) {
       if (lossWithoutWait !== undefined && delivery.waitUntil === undefined)
         throw new WebhookError('internal', 'the receiver failed', { cause: `${lossWithoutWait}, or pass waitUntil` })
       // A verifier that needs no bytes is asked first, so that the body of a forged delivery is never read.
-      const early = verifier.needsBytes
+      const earlyDecision = verifier.needsBytes
         ? undefined
         : verifyDelivery(verifier, senderChanges.watch(delivery), bodyTimeoutMs)
-      const known = isPromise(early) ? await early : early
-      if (known !== undefined && isRejection(known)) return reject(known, startedAt, event, span)
+      const decidedEarly = isPromise(earlyDecision) ? await earlyDecision : earlyDecision
+      if (decidedEarly !== undefined && isRejection(decidedEarly)) return reject(decidedEarly, startedAt, event, span)
       const read = readBody(delivery, maxBodyBytes, bodyTimeoutMs)
       const body = isPromise(read) ? await read : read
-      const decided = known ?? verifyDelivery(verifier, delivery, bodyTimeoutMs, body)
-      const vouched = isPromise(decided) ? await decided : decided
+      const decision = decidedEarly ?? verifyDelivery(verifier, delivery, bodyTimeoutMs, body)
+      const vouched = isPromise(decision) ? await decision : decision
       if (isRejection(vouched)) return reject(vouched, startedAt, event, span)
       senderChanges.checkSignature(delivery)
       const parsed = parse(delivery, body, vouched)
       event = isPromise(parsed) ? await parsed : parsed
       senderChanges.check(event)
-      const taken = take(event, delivery, span)
-      const outcome = isPromise(taken) ? await taken : taken
-      compare(outcome, event, body)
+      const accepting = handOver(event, delivery, span)
+      const outcome = isPromise(accepting) ? await accepting : accepting
+      checkConflict(outcome, event, body)
       reporter.delivery(acknowledged[outcome], startedAt, event, undefined, span)
       return acknowledged[outcome]
     } catch (error) {
       return reject(toRejectionError(error), startedAt, event, span)
     } finally {
-      answered()
+      ended()
     }
   }
 
@@ -184,23 +184,24 @@ function deliveryPath(setup: Setup) {
   }
 
   /** Gives the inbox an event that has handlers. */
-  function take(event: MediaEvent, { waitUntil }: AcceptOptions, span?: DeliverySpan): MaybePromise<Success> {
-    if (registry.handles(event.type, event.test)) return give(event, waitUntil, span)
+  function handOver(event: MediaEvent, { waitUntil }: AcceptOptions, span?: DeliverySpan): MaybePromise<Success> {
+    if (registry.handles(event.type, event.test)) return putInInbox(event, waitUntil, span)
     if (registry.handles(event.type)) return 'test'
     senderChanges.checkIgnored(event)
     return 'ignored'
   }
 
-  function give(event: MediaEvent, waitUntil: AcceptOptions['waitUntil'], span?: DeliverySpan) {
+  function putInInbox(event: MediaEvent, waitUntil: AcceptOptions['waitUntil'], span?: DeliverySpan) {
     const accepted = { event, receivedAt: new Date(), trace: span && reporter.guarded('telemetry', () => span.trace) }
-    const stay = waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
+    const keepAlive =
+      waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
     return ack === 'accepted'
-      ? accept(inbox, accepted, stay)
-      : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, stay)
+      ? accept(inbox, accepted, keepAlive)
+      : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, keepAlive)
   }
 
   /** Looks for a duplicate whose payload differs from the accepted one. */
-  function compare(outcome: Success, event: MediaEvent, body: Uint8Array | ParsedBody): void {
+  function checkConflict(outcome: Success, event: MediaEvent, body: Uint8Array | ParsedBody): void {
     if (outcome === 'accepted' || outcome === 'handled') conflicts.accepted(event, body)
     if (outcome !== 'duplicate') return
     conflicts.duplicate(event).catch((err) => logger.debug({ err }, 'a duplicate could not be compared'))
@@ -212,8 +213,8 @@ function deliveryPath(setup: Setup) {
     return acknowledgement
   }
 
-  function answered(): void {
-    if (--inFlight === 0) allAnswered()
+  function ended(): void {
+    if (--inFlight === 0) allEnded()
   }
 
   /** The path of a look-up: that of a delivery after its verification. It is not reported as a delivery. */
@@ -228,13 +229,13 @@ function deliveryPath(setup: Setup) {
       const event = await parseLookup(parsing, found)
       const { key, type, mediaId } = event
       const isHandled = registry.handles(type, event.test)
-      const outcome = isHandled ? ((await give(event, options.waitUntil)) as 'accepted' | 'duplicate') : 'ignored'
+      const outcome = isHandled ? ((await putInInbox(event, options.waitUntil)) as 'accepted' | 'duplicate') : 'ignored'
       logger[outcome === 'accepted' ? 'info' : 'debug']({ outcome, key, type, mediaId }, `look-up ${outcome}`)
       return outcome
     } catch (thrown) {
       throw toRejectionError(thrown)
     } finally {
-      answered()
+      ended()
     }
   }
 
@@ -243,7 +244,7 @@ function deliveryPath(setup: Setup) {
     const startedAt = performance.now()
     if (telemetry !== undefined) reporter.guarded('telemetry', () => telemetry.closing())
     const idle = new Promise<void>((resolve) => {
-      allAnswered = resolve
+      allEnded = resolve
     })
     inbox.retryNow?.()
     if (inFlight > 0) await within(Math.min(timeoutMs / 2, maxWaitMs), idle, () => {})

@@ -6,7 +6,7 @@ import type { DeliveryOutcome } from './acknowledgement.ts'
 const windowMs = 1_000
 
 /** The rejections of one kind since the last line about them. */
-interface RejectionKind {
+interface LogWindow {
   readonly level: LogLevel
   count: number
   newest: Error | undefined
@@ -20,7 +20,7 @@ interface RejectionKind {
  */
 export class RejectionLog {
   readonly #logger: SafeLogger
-  readonly #kinds = new Map<DeliveryOutcome, RejectionKind>()
+  readonly #windows = new Map<DeliveryOutcome, LogWindow>()
 
   constructor(logger: SafeLogger) {
     this.#logger = logger
@@ -28,32 +28,32 @@ export class RejectionLog {
 
   /** Returns `true` if the caller logs the rejection. Otherwise it is counted. */
   isFirst(outcome: DeliveryOutcome, level: LogLevel, error: Error): boolean {
-    const kind = this.#kinds.get(outcome)
+    const window = this.#windows.get(outcome)
     // On Workers the timer may have ended with its request.
-    if (kind !== undefined && performance.now() < kind.endsAt + windowMs) {
-      kind.count++
-      kind.newest = error
+    if (window !== undefined && performance.now() < window.endsAt + windowMs) {
+      window.count++
+      window.newest = error
       return false
     }
-    if (kind !== undefined) this.#tell(outcome, kind)
+    if (window !== undefined) this.#logWindow(outcome, window)
     this.#begin(outcome, level)
     return true
   }
 
   #begin(outcome: DeliveryOutcome, level: LogLevel): void {
-    const kind: RejectionKind = { level, count: 0, newest: undefined, endsAt: performance.now() + windowMs }
-    this.#kinds.set(outcome, kind)
-    unref(setTimeout(() => this.#end(outcome, kind), windowMs))
+    const window: LogWindow = { level, count: 0, newest: undefined, endsAt: performance.now() + windowMs }
+    this.#windows.set(outcome, window)
+    unref(setTimeout(() => this.#end(outcome, window), windowMs))
   }
 
-  #end(outcome: DeliveryOutcome, kind: RejectionKind): void {
-    if (this.#kinds.get(outcome) !== kind) return
-    this.#kinds.delete(outcome)
-    if (this.#tell(outcome, kind)) this.#begin(outcome, kind.level)
+  #end(outcome: DeliveryOutcome, window: LogWindow): void {
+    if (this.#windows.get(outcome) !== window) return
+    this.#windows.delete(outcome)
+    if (this.#logWindow(outcome, window)) this.#begin(outcome, window.level)
   }
 
   /** Writes the line of a window. Returns `false` if there is nothing to write. */
-  #tell(outcome: DeliveryOutcome, { level, count, newest }: RejectionKind): boolean {
+  #logWindow(outcome: DeliveryOutcome, { level, count, newest }: LogWindow): boolean {
     if (newest === undefined) return false
     const more = count === 1 ? '1 more delivery was' : `${count} more deliveries were`
     const message = `${more} rejected within ${windowMs / 1_000} s as ${outcome}; the newest: ${reasonOf(newest)}`

@@ -76,7 +76,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
   const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
     logger[level](err === undefined ? details : { ...details, err }, message)
 
-  const tell = (kind: keyof Hooks, report: DeliveryReport | RunReport | AttemptReport | ConflictReport): void => {
+  const callHooks = (kind: keyof Hooks, report: DeliveryReport | RunReport | AttemptReport | ConflictReport): void => {
     for (const each of listening[kind])
       guardedCall(`the ${kind} hook`, () => inContext(() => each[kind]?.(report as never)))
   }
@@ -110,7 +110,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
         (error === undefined || rejections.isFirst(acknowledgement.outcome, level, error))
       if (!isLogged && listening.delivery.length === 0 && span === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
-      tell('delivery', report)
+      callHooks('delivery', report)
       if (span !== undefined) guardedCall('telemetry', () => span.end(report, event))
       if (isLogged) log(level, deliveryLine(report), report)
     },
@@ -121,15 +121,15 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
       const isLogged = logger.isLevelEnabled(level)
       if (!isLogged && listening.handling.length === 0 && telemetry === undefined) return
       const report = runReport(outcome, run, error, retryInMs)
-      tell('handling', report)
+      callHooks('handling', report)
       if (telemetry !== undefined) guardedCall('telemetry', () => run.span?.end(report))
       if (isLogged) log(level, runLine(report), report)
     },
     attempt(outcome, accepted, attempt) {
-      if (listening.attempt.length > 0) tell('attempt', attemptReport(outcome, accepted, attempt))
+      if (listening.attempt.length > 0) callHooks('attempt', attemptReport(outcome, accepted, attempt))
     },
     conflict(report) {
-      tell('conflict', report)
+      callHooks('conflict', report)
       logger.warn({ ...report }, 'a duplicate has another payload than the delivery that was accepted with its key')
     },
   }
@@ -160,11 +160,11 @@ function runReport(
 }
 
 function runLine({ outcome, handler, attempt, retryInMs = 0, error }: RunReport): string {
-  const end =
+  const result =
     outcome !== 'handled' ? 'failed' : error === undefined ? 'handled an event' : 'failed after its transaction'
-  const what = `handler ${handler} ${end} in attempt ${attempt}`
-  if (outcome === 'retried') return `${what} and will run again in ${durationText(Math.round(retryInMs))}`
-  return outcome === 'dead-lettered' ? `${what}, its last: the event becomes a dead letter` : what
+  const summary = `handler ${handler} ${result} in attempt ${attempt}`
+  if (outcome === 'retried') return `${summary} and will run again in ${durationText(Math.round(retryInMs))}`
+  return outcome === 'dead-lettered' ? `${summary}, its last: the event becomes a dead letter` : summary
 }
 
 function deliveryReport(
@@ -173,8 +173,8 @@ function deliveryReport(
   event: MediaEvent | undefined,
   error: Error | undefined,
 ): DeliveryReport {
-  const named = event && { key: event.key, type: event.type, mediaId: event.mediaId }
-  const report = { outcome, status, durationMs: msSince(startedAt), ...named }
+  const identity = event && { key: event.key, type: event.type, mediaId: event.mediaId }
+  const report = { outcome, status, durationMs: msSince(startedAt), ...identity }
   if (error === undefined) return report
   const { cause } = error
   const reason = reasonOf(error)

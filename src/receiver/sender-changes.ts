@@ -5,7 +5,7 @@ import type { Logger } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 
 /** Maximum number of changes of a kind that are remembered, since a sender can make up any number of types. */
-const maxKnown = 100
+const maxRemembered = 100
 
 /** Names of headers that may carry a signature. The service documents one, and does not name it. */
 const signatureHeaders = [
@@ -20,7 +20,7 @@ const signatureHeaders = [
 ]
 
 /** Maximum number of deliveries whose headers are checked for a signature. */
-const maxChecked = 100
+const maxSignatureChecks = 100
 
 type SignedPart = Pick<Delivery, 'url' | 'headers'>
 
@@ -33,18 +33,18 @@ export class SenderChanges {
   readonly #verifier: Verifier
   readonly #catalogue: readonly string[]
   /** The number of deliveries left to check for a signature. A verifier that needs the bytes reads one of its own. */
-  #unchecked: number
+  #checksLeft: number
 
   constructor(logger: Logger, verifier: Verifier, { types }: AnySender) {
     this.#catalogue = types
     this.#logger = logger
     this.#verifier = verifier
-    this.#unchecked = verifier.needsBytes ? 0 : maxChecked
+    this.#checksLeft = verifier.needsBytes ? 0 : maxSignatureChecks
   }
 
   /** Returns the part of a delivery that the verifier sees, and remembers the headers that it reads. */
   watch(delivery: SignedPart): SignedPart {
-    if (this.#unchecked === 0) return delivery
+    if (this.#checksLeft === 0) return delivery
     const { url, headers } = delivery
     const get = (name: string) => {
       this.#readHeaders.add(name.toLowerCase())
@@ -55,11 +55,11 @@ export class SenderChanges {
 
   /** Checks a verified delivery for a signature that the verifier has not read. */
   checkSignature({ headers }: SignedPart): void {
-    if (this.#unchecked === 0) return
-    this.#unchecked--
+    if (this.#checksLeft === 0) return
+    this.#checksLeft--
     const header = signatureHeaders.find((name) => !this.#readHeaders.has(name) && headers.get(name) !== null)
     if (header === undefined) return
-    this.#unchecked = 0
+    this.#checksLeft = 0
     this.#logger.warn(
       { header },
       `deliveries have the header ${header}, which ${this.#verifier.name} does not verify: media-webhooks listen finds the verifier for it`,
@@ -82,7 +82,7 @@ export class SenderChanges {
 }
 
 function isNew(known: Set<string>, change: string): boolean {
-  if (known.has(change) || known.size >= maxKnown) return false
+  if (known.has(change) || known.size >= maxRemembered) return false
   known.add(change)
   return true
 }

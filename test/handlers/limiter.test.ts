@@ -165,7 +165,7 @@ describe('the turn of an event that is put back', () => {
   test('is behind half of those that wait, and behind those put back before', () => {
     const limiter = new Limiter({ rate: '10/s' })
     parked(limiter, 100)
-    const turns = Array.from({ length: 1_000 }, () => limiter.backMs())
+    const turns = Array.from({ length: 1_000 }, () => limiter.putBackMs())
     expect(turns[0]).toBeGreaterThanOrEqual(5_000)
     expect(turns[0]).toBeLessThanOrEqual(5_500)
     // A little sooner than a thousand runs take.
@@ -179,7 +179,7 @@ describe('the turn of an event that is put back', () => {
   test('is in ten minutes at the latest', () => {
     const limiter = new Limiter({ rate: '1/h' })
     parked(limiter, 100)
-    for (let events = 0; events < 10; events++) expect(limiter.backMs()).toBeLessThanOrEqual(601_000)
+    for (let events = 0; events < 10; events++) expect(limiter.putBackMs()).toBeLessThanOrEqual(601_000)
   })
 
   test('follows from the duration of runs without a rate', async () => {
@@ -191,7 +191,7 @@ describe('the turn of an event that is put back', () => {
       await vi.advanceTimersByTimeAsync(200)
     }
     parked(limiter, 100)
-    const turnMs = limiter.backMs()
+    const turnMs = limiter.putBackMs()
     expect(turnMs).toBeGreaterThan(4_500)
     expect(turnMs).toBeLessThan(6_000)
   })
