@@ -1,25 +1,24 @@
 import { WebhookError, type WebhookErrorCode } from '../errors.ts'
 import { encoder } from '../internal/utf8.ts'
 
-/** The code of a rejection. */
+/** Why a delivery was rejected. */
 export type RejectionCode = Exclude<
   WebhookErrorCode,
   'invalid_option' | 'invalid_transaction' | 'timeout' | 'stopped' | 'lease_lost'
 >
 
-/** The outcomes that are answered with 200. */
 export type Success = 'accepted' | 'duplicate' | 'ignored' | 'test' | 'handled'
 
-/** The outcome of a delivery: a success, or the code of its rejection. */
+/** What became of a delivery: a success, or its rejection code. */
 export type DeliveryOutcome = Success | RejectionCode
 
 /** The HTTP answer to a delivery. */
 export interface Acknowledgement {
-  /** The outcome, for logs and metrics. */
+  /** For logs and metrics. */
   readonly outcome: DeliveryOutcome
-  /** The HTTP status: 200 for a success, otherwise 4xx or 5xx. */
+  /** 200 for a success, otherwise 4xx or 5xx. */
   readonly status: number
-  /** Header fields with names in lower case; Content-Length is among them. */
+  /** Lower-case names. Includes `content-length`. */
   readonly headers: Readonly<Record<string, string>>
   /** JSON text. */
   readonly body: string
@@ -41,7 +40,7 @@ const rejectionStatus: Record<RejectionCode, number> = {
   internal: 500,
 }
 
-/** In seconds: the service's documented pause between the attempts of a delivery. */
+/** `Retry-After` (s): the delay that the service documents between its attempts. */
 const retryAfter = '3'
 
 const headersOf = (body: string) => ({
@@ -49,13 +48,12 @@ const headersOf = (body: string) => ({
   'content-length': String(encoder.encode(body).byteLength),
 })
 
-// Exactly 200: the service's test delivery counts no other status as success.
+// Exactly 200: the service's test delivery fails on any other 2xx.
 function success(outcome: Success): Acknowledgement {
   const body = JSON.stringify({ status: outcome })
   return Object.freeze({ outcome, status: 200, headers: Object.freeze(headersOf(body)), body })
 }
 
-/** The acknowledgements of the five successes. */
 export const acknowledged = {
   accepted: success('accepted'),
   duplicate: success('duplicate'),
@@ -64,10 +62,9 @@ export const acknowledged = {
   handled: success('handled'),
 } as const
 
-/** The newest acknowledgement of each code, by its message: those of a flood are alike, and making one takes 0.6 µs. */
+/** Last acknowledgement per code. A flood of forged deliveries gets the same answer again and again. */
 const newest = new Map<RejectionCode, readonly [message: string, Acknowledgement]>()
 
-/** Returns the acknowledgement of a rejected delivery. */
 export function rejection(code: RejectionCode, message: string): Acknowledgement {
   const known = newest.get(code)
   if (known?.[0] === message) return known[1]
@@ -81,10 +78,9 @@ export function rejection(code: RejectionCode, message: string): Acknowledgement
   return acknowledgement
 }
 
-/** A WebhookError that a delivery can be rejected with. */
 export type RejectionError = WebhookError & { readonly code: RejectionCode }
 
-/** Turns an unforeseen error into `internal`, so that the sender never sees its message. */
+/** Turns any other error into `internal`, to keep its message from the sender. */
 export function toRejectionError(error: unknown): RejectionError {
   if (error instanceof WebhookError && Object.hasOwn(rejectionStatus, error.code)) return error as RejectionError
   return new WebhookError('internal', 'the receiver failed', { cause: error }) as RejectionError

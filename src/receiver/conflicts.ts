@@ -6,8 +6,10 @@ import type { AnySender } from '../events/sender.ts'
 import type { Inbox } from '../inbox/inbox.ts'
 import type { ConflictReport } from './hooks.ts'
 
-/** Events in memory, and the largest body of one (bytes). */
+/** Events kept in memory for comparison. */
 const maxEvents = 1_000
+
+/** Largest body kept (bytes). */
 const maxBytes = 4_096
 
 /** Finds duplicates whose payload differs from the accepted one. Reports each key once. */
@@ -15,7 +17,7 @@ export class Conflicts {
   readonly #inbox: Inbox
   readonly #sender: AnySender
   readonly #report: (report: ConflictReport) => void
-  /** The newest accepted events. Empty: nothing to compare with, or reported. */
+  /** By key. No `event`: nothing to compare with, or already reported. */
   readonly #accepted = new LRUCache<string, { readonly event?: MediaEvent | undefined }>({ max: maxEvents })
   #isReading = false
 
@@ -30,7 +32,6 @@ export class Conflicts {
     if (!isLarge) this.#accepted.set(event.key, { event })
   }
 
-  /** Compares a duplicate with the event that was accepted. */
   async duplicate(event: MediaEvent): Promise<void> {
     const { key, type, mediaId } = event
     const { event: first = event } = this.#accepted.get(key) ?? (await this.#stored(key))
@@ -40,13 +41,13 @@ export class Conflicts {
     this.#report({ key, type, mediaId, fields })
   }
 
-  /** Reads an event from the inbox, one at a time. */
+  /** Reads the accepted event from the inbox; skipped while another read runs. */
   async #stored(key: string): Promise<{ readonly event?: MediaEvent | undefined }> {
     if (this.#isReading) return {}
     this.#isReading = true
     try {
       const event = (await this.#inbox.events?.get(key))?.event
-      // A look-up has no payload of the sender.
+      // A look-up has no payload to compare.
       const stored = this.#accepted.get(key) ?? (event?.source === 'delivery' ? { event } : {})
       this.#accepted.set(key, stored)
       return stored
@@ -61,7 +62,7 @@ const differingFields = (first: JsonObject, second: JsonObject): string[] =>
     (name) => !isEqual(emptyAsAbsent(first[name]), emptyAsAbsent(second[name])),
   )
 
-/** Null and the empty string count as absent, as they do in an event. */
+/** As the parser does. */
 const emptyAsAbsent = (value: unknown): unknown => (value === null || value === '' ? undefined : value)
 
 const isEqual = (first: unknown, second: unknown): boolean =>

@@ -36,57 +36,54 @@ import { type Platform, platforms } from './platform.ts'
 import type { Telemetry } from './telemetry.ts'
 
 /**
- * The options of `createReceiver`.
- * @typeParam Additions the type of what the inbox adds to the context of the handlers, such as `{ transaction }`
- * @typeParam Of the sender
+ * Options of `createReceiver`.
+ * @typeParam Additions what the inbox adds to the handlers' context, such as `{ transaction }`
  */
 export interface ReceiverOptions<Additions = unknown, Of extends AnySender = MediaService> {
-  /** Decides which deliveries come from the sender. `unverified()` accepts them all. */
+  /** Verifies that a delivery comes from the sender. `unverified()` accepts them all. */
   readonly verify: Verifier
   /**
-   * The service that sends the deliveries, if it is another than the media service: what `defineSender` returns.
+   * The service that sends the deliveries, as returned by `defineSender`.
    * @defaultValue the media service
    */
   readonly sender?: Of
-  /** The initial handlers, at most one for each type; `on` adds more. */
+  /** Handlers by event type. Use `on` for several per type, or for options. */
   readonly handlers?: Handlers<NoInfer<Additions>, NoInfer<Of>>
   /**
-   * Keeps accepted events until they are handled.
+   * Stores accepted events until they are handled.
    * @defaultValue `memoryInbox()`
    */
   readonly inbox?: InboxDefinition<Additions>
   /**
-   * The moment of the acknowledgement: `accepted`, once the event is in the inbox, or `handled`, after its handlers.
+   * When to acknowledge: `accepted`, once the event is in the inbox, or `handled`, after its handlers.
    * @defaultValue 'accepted'
    */
   readonly ack?: 'accepted' | 'handled'
   /**
-   * Where the receiver runs, if it cannot tell by the environment: `server` for a process that stays alive, or a platform
-   * for functions, which stops its instances. The receiver rejects setups that would lose events there.
-   * @defaultValue what the environment says
+   * Where the receiver runs: `server` for a process that stays alive, or a platform that stops instances between
+   * requests. Setups that would lose events there are rejected.
+   * @defaultValue detected from the environment
    */
   readonly platform?: Platform | 'server' | undefined
   /**
-   * Maximum time that the answer waits for the handlers, in ms. After that, the delivery is answered 503
-   * `in_progress` while the handlers continue. Keep it below the sender's limit, which was observed to be 3 s. Only
-   * with `ack: 'handled'`.
+   * How long the answer waits for the handlers, in ms. After that the sender gets 503 `in_progress`, and the handlers
+   * continue. Keep it below the sender's own timeout (3 s, observed). Only with `ack: 'handled'`.
    * @defaultValue 2_500
    */
   readonly ackTimeoutMs?: number
   /**
-   * The time after which a handler counts as failed and its signal is aborted, in ms.
+   * Time limit of a handler, in ms. Past it, the handler has failed and its signal is aborted.
    * @defaultValue 30_000
    */
   readonly handlerTimeoutMs?: number
   /**
-   * `loose`: a media item's events start in order of acceptance, and later ones overtake a retry. `strict`: they wait for it, be it
-   * after a failure, for a paused handler or for a process that has its handler, until it is handled or a dead letter.
+   * Order of one media item's events. `loose`: they start in order of acceptance, and overtake an event that waits for
+   * a retry. `strict`: head-of-line blocking. An event that waits for a retry, for a paused handler or for a process
+   * that has its handler holds up the later ones until it is handled or a dead letter.
    * @defaultValue 'loose'
    */
   readonly order?: EventOrder
-  /**
-   * The schedule of retries of failed handlers. It does not apply with `ack: 'handled'`, because the sender retries.
-   */
+  /** Backoff for failed handlers. Not allowed with `ack: 'handled'`, where the sender retries. */
   readonly retry?: RetryOptions
   /**
    * Maximum size of a body, in bytes.
@@ -94,23 +91,22 @@ export interface ReceiverOptions<Additions = unknown, Of extends AnySender = Med
    */
   readonly maxBodyBytes?: number
   /**
-   * The time that the body of a delivery may take to arrive, in ms. After that, it is answered 400 `incomplete`. A
-   * verifier that returns a promise has the same time. After that, the delivery is answered 503 `unavailable`.
+   * Time limit for the body to arrive, in ms; past it the answer is 400 `incomplete`. An asynchronous verifier has the
+   * same limit; past it the answer is 503 `unavailable`.
    * @defaultValue 10_000
    */
   readonly bodyTimeoutMs?: number
   /**
-   * Replaces the event key. A delivery without the named header gets the default key.
-   * @defaultValue the id that the sender's `read` returns or a verifier offers, otherwise a key made of the payload
+   * Where the event key comes from. A delivery without the named header gets the default key.
+   * @defaultValue the id from the sender's `read` or the verifier, otherwise a key derived from the payload
    */
   readonly eventKey?: EventKeySource<AnyEventOf<NoInfer<Of>>>
-  /** Functions that get a report of each delivery, of each run of a handler and of each attempt. */
+  /** Callbacks with a report of each delivery, handler run, attempt and conflict. */
   readonly hooks?: Hooks
-  /** Traces and measures the receiver: `openTelemetry()` of `media-webhooks/opentelemetry`. */
+  /** Traces and metrics: `openTelemetry()` of `media-webhooks/opentelemetry`. */
   readonly telemetry?: Telemetry
   /**
-   * Writes the log lines; it has the methods of a pino logger. Bodies, titles, secrets and URL queries are never
-   * logged.
+   * Any logger with pino's methods. Bodies, titles, secrets and URL queries are never logged.
    * @defaultValue warnings and errors on the console
    */
   readonly logger?: Logger
@@ -118,36 +114,34 @@ export interface ReceiverOptions<Additions = unknown, Of extends AnySender = Med
 
 /**
  * Receives deliveries and passes their events to handlers.
- * @typeParam Additions the type of what the inbox adds to the context of the handlers, such as `{ transaction }`
- * @typeParam Of the sender
+ * @typeParam Additions what the inbox adds to the handlers' context, such as `{ transaction }`
  */
 export interface Receiver<out Additions = unknown, Of extends AnySender = MediaService> {
-  /** Takes a delivery through the whole path. The promise never rejects: every delivery has an acknowledgement. */
+  /** Verifies, parses and accepts a delivery. Never rejects: every delivery gets an acknowledgement. */
   receive(delivery: Delivery): Promise<Acknowledgement>
   /**
-   * Takes an event that a look-up of yours found, through the path of a delivery after its verification. `event.source` is
-   * `lookup`. Its key is made like that of a delivery without headers; with `eventKey: lifecycleKey`, the late delivery of
-   * the event is a duplicate. Look-ups are logged, and not reported as deliveries.
+   * Accepts an event that you looked up, like a verified delivery. `event.source` is `lookup`. The key is derived as
+   * for a delivery without headers; with `eventKey: lifecycleKey`, a late delivery of the event is a duplicate.
+   * Look-ups are logged, but not reported to the `delivery` hook.
    *
    * ```ts
    * await receiver.accept({ type: 'encoding.finished', mediaId: video.id, qualities: ['360p', '720p'] })
    * ```
-   * @param options `waitUntil`, which a platform for functions needs with the memory inbox
-   * @throws WebhookError `malformed`, `overloaded`, `closing`, `unavailable` or `in_progress`, as a delivery is rejected;
-   * `internal` if the function of `eventKey` throws; `invalid_option` with `ack: 'handled'`
+   * @param options `waitUntil`, needed with the memory inbox on platforms that stop instances
+   * @throws WebhookError `malformed`, `overloaded`, `closing`, `unavailable` or `in_progress`, as for a delivery;
+   * `internal` if the `eventKey` function throws; `invalid_option` with `ack: 'handled'`
    */
   accept(found: LookupOf<Of>, options?: AcceptOptions): Promise<LookupOutcome>
   /**
-   * Handles a message that `queueInbox` has sent to its queue. It runs the handlers that have not completed yet, and
-   * tells the queue what to do. An event that was handled before is `done`.
-   * @param message the message as sent: the object, or its JSON as text or bytes
-   * @throws WebhookError `invalid_option` for an attempt that is not a whole number from 1, or when the inbox has no
-   * queue
+   * Runs the handlers of a message that `queueInbox` sent, without those that completed. The result tells the queue
+   * what to do; it is `done` if the event was handled before.
+   * @param message as sent: the object, or its JSON as text or bytes
+   * @throws WebhookError `invalid_option` if the attempt is not a whole number from 1, or the inbox has no queue
    */
   handle(message: unknown, options?: MessageOptions): Promise<MessageResult>
   /**
-   * Registers a handler for one type or several.
-   * @throws WebhookError `invalid_option` for a type that is not in the catalogue, or a name that is taken.
+   * Registers a handler for one or several types.
+   * @throws WebhookError `invalid_option` for a type not in the catalogue, or a name already in use
    */
   on<Type extends TypeOf<Of>>(
     type: Type | readonly Type[],
@@ -157,76 +151,71 @@ export interface Receiver<out Additions = unknown, Of extends AnySender = MediaS
   /** Registers a handler for events of every type, unknown types included. */
   onAny(handler: Handler<AnyEventOf<Of>, Additions>, options?: HandlerOptions): Receiver<Additions, Of>
   /**
-   * Expects that each event of `type` is followed by one of `then`, of the same media item, within a time. The
-   * deadline is stored with the event. An event of `then` ends it, in whatever order the two arrive. Otherwise the
-   * handler runs when it is overdue, and is retried like any handler. A receiver that handles the events of others needs
-   * the same rules as they have.
+   * Calls the handler, with the usual retries, if an event of `type` is not followed in time by one of `then` for the
+   * same media item. The two may arrive in either order. The deadline is stored with the event. Receivers that share an
+   * inbox need the same rules.
    *
    * ```ts
    * receiver.expect('file.received', { then: ['encoding.finished', 'encoding.failed'], within: '2 h' }, (overdue) =>
    *   alertOperators(`${overdue.mediaId} was not encoded by ${overdue.dueAt.toISOString()}`),
    * )
    * ```
-   * @throws WebhookError `invalid_option` for an invalid rule, a name that is taken, or an inbox that keeps no expectations
-   * on this platform
+   * @throws WebhookError `invalid_option` for an invalid rule, a name in use, or an inbox that can't keep it
    */
   expect<Type extends TypeOf<Of>>(
     type: Type | readonly Type[],
     rule: ExpectationOptions<TypeOf<Of>>,
     handler: OverdueHandler<Type, Additions, Of>,
   ): Receiver<Additions, Of>
-  /** Removes a handler from one type or several, or from every type. */
+  /** Removes a handler from the given types, or from all. */
   off<Type extends TypeOf<Of>>(
     type: Type | readonly Type[],
     handler: Handler<EventFrom<Of, Type>, Additions>,
   ): Receiver<Additions, Of>
   off(handler: Handler<never, Additions>): Receiver<Additions, Of>
-  /** Returns true if a handler is registered for events of the type; with `onAny`, `true` for all. */
+  /** Returns `true` if events of the type have a handler or matter to an expectation. Always `true` with `onAny`. */
   handles(type: TypeOf<Of>): boolean
-  /** Registers a function that is called for every failure of a handler. */
+  /** Registers a function to call on every failure of a handler. */
   onError(handler: ErrorHandler): Receiver<Additions, Of>
-  /** Adds hooks to those that the receiver was made with. Returns a function that removes them. */
+  /** Adds hooks. Returns a function that removes them. */
   observe(hooks: Hooks): () => void
   /**
-   * Resolves once the inbox can accept. Await it before the server listens, so that an unusable database is an error at
-   * start. Until then, deliveries wait for the inbox.
-   * @throws WebhookError `unavailable` when the inbox cannot be opened
+   * Resolves once the inbox can accept; until then, deliveries wait. Await it before listening, to fail at start-up.
+   * @throws WebhookError `unavailable` if the inbox can't be opened
    */
   ready(): Promise<void>
   /**
-   * Rejects new deliveries with 503, accepts those in flight, and closes the inbox. Close the server first:
-   * `closeServer` of `media-webhooks/node` does both. Safe to call again.
+   * Rejects new deliveries with 503, finishes those in flight, and closes the inbox. Close the server first, or use
+   * `closeServer` of `media-webhooks/node`, which does both. Idempotent.
    */
   close(options?: CloseOptions): Promise<CloseReport>
   /** The open inbox, for its statistics and dead letters. */
   readonly inbox: Inbox
-  /** The service whose deliveries it takes. */
   readonly sender: Of
-  /** The setup of the receiver, for adapters and the dashboard. */
+  /** Resolved options, for adapters and the dashboard. */
   readonly setup: ReceiverSetup
 }
 
-/** The setup of a receiver: its inbox, the moment of its acknowledgement, its order and its logger. */
+/** Resolved options of a receiver that adapters and the dashboard read. */
 export interface ReceiverSetup {
   readonly inbox: Pick<InboxDefinition, 'name' | 'storage' | 'localKeys'>
-  /** The moment of the acknowledgement. */
   readonly ack: 'accepted' | 'handled'
   readonly order: EventOrder
-  /** Writes the log lines. It never throws. */
+  /** Never throws. */
   readonly logger: Logger
 }
 
 /**
- * Checks at run time what the types check at compile time, for callers who use JavaScript.
+ * Checks what the types can't: JavaScript callers, and options that exclude each other.
  * @throws WebhookError `invalid_option`
  */
 export function checkReceiverOptions<Additions, Of extends AnySender>(options: ReceiverOptions<Additions, Of>): void {
   const { verify, inbox, ack = 'accepted', ackTimeoutMs, retry, eventKey, order } = options ?? ({} as never)
-  // Without `needsBytes`, a verifier of signatures would be called with an empty body, and could accept it.
+  // `needsBytes` is required: without it, a signature verifier would get an empty body, and might accept it.
   if (typeof verify?.verify !== 'function' || typeof verify.needsBytes !== 'boolean') {
     throw invalid(
       'choose how deliveries are verified, such as verify: urlToken({ secret }); ' +
-        'unverified() accepts all. Your own has name, needsBytes and verify',
+        'unverified() accepts all. A custom verifier must have name, needsBytes and verify',
     )
   }
   checkOptions('createReceiver', options, rules)

@@ -35,7 +35,7 @@ import { accept, acceptAndHandle, guard, isRejection, keepUnreadable, readBody, 
 import type { DeliverySpan } from './telemetry.ts'
 
 /**
- * Makes a receiver, and opens its inbox.
+ * Creates a receiver and opens its inbox.
  *
  * ```ts
  * const receiver = createReceiver({ verify: urlToken({ secret: process.env.WEBHOOK_TOKEN! }) })
@@ -60,13 +60,12 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
     },
     ready: async () => inbox.ready?.(),
   })
-  // The registry and the parser check at run time what these types say.
+  // The registry and the parser enforce these types at run time.
   return receiver as unknown as Receiver<Additions, Of>
 }
 
 type Setup = ReturnType<typeof setUp>
 
-/** Checks the options, and makes the parts that the path of a delivery needs. */
 function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additions, Of>) {
   checkReceiverOptions(options)
   const { verify: verifier, inbox: definition = memoryInbox(), telemetry } = options
@@ -96,7 +95,7 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
   try {
     telemetry?.opened(inbox, definition.name, sender.types)
   } catch (error) {
-    // Its file or its connections would stay open.
+    // Don't leak the inbox's file or connections.
     reporter.guarded('closing the inbox', () => inbox.close({ timeoutMs: 0 }))
     throw error
   }
@@ -106,7 +105,7 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
   return { ...settings, lossWithoutWait, parsing, logger, registry, reporter, inbox, senderChanges, conflicts }
 }
 
-/** The path of deliveries and look-ups, until the receiver is closed. */
+/** `receive`, `accept` and `close`, which share the count of requests in flight. */
 function deliveryPath(setup: Setup) {
   const { verifier, ack, maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, lossWithoutWait, parsing, telemetry } = setup
   const { registry, inbox, reporter, logger, senderChanges, conflicts } = setup
@@ -114,7 +113,6 @@ function deliveryPath(setup: Setup) {
   let inFlight = 0
   let allEnded = () => {}
 
-  /** Takes a delivery through its path, within a span if there is telemetry. */
   function receiveTraced(delivery: Delivery): Promise<Acknowledgement> {
     const span = telemetry && reporter.guarded('telemetry', () => telemetry.startDelivery(delivery))
     if (span === undefined) return receive(delivery)
@@ -124,11 +122,11 @@ function deliveryPath(setup: Setup) {
       return received
     }
     reporter.guarded('telemetry', () => span.within(start))
-    // Telemetry that throws may not have called it.
+    // `within` may have thrown before it called `start`.
     return received ?? start()
   }
 
-  /** Only promises are awaited: each await costs as much as parsing the JSON. */
+  /** Awaits only real promises: a needless await costs as much as parsing the JSON. */
   async function receive(delivery: Delivery, span?: DeliverySpan): Promise<Acknowledgement> {
     const startedAt = performance.now()
     let event: MediaEvent | undefined
@@ -138,7 +136,7 @@ function deliveryPath(setup: Setup) {
       guard(delivery, maxBodyBytes)
       if (lossWithoutWait !== undefined && delivery.waitUntil === undefined)
         throw new WebhookError('internal', 'the receiver failed', { cause: `${lossWithoutWait}, or pass waitUntil` })
-      // A verifier that needs no bytes is asked first, so that the body of a forged delivery is never read.
+      // Verify before reading if the verifier needs no bytes: the body of a forged delivery is never read.
       const earlyDecision = verifier.needsBytes
         ? undefined
         : verifyDelivery(verifier, senderChanges.watch(delivery), bodyTimeoutMs)
@@ -165,7 +163,7 @@ function deliveryPath(setup: Setup) {
     }
   }
 
-  /** Parses the event. A malformed delivery has passed verification, so the inbox keeps it. */
+  /** Parses the event. The inbox keeps a malformed delivery, since it was verified. */
   function parse(delivery: Delivery, body: Uint8Array | ParsedBody, vouched: Vouched): MaybePromise<MediaEvent> {
     const keep = async (thrown: unknown): Promise<never> => {
       const error = toRejectionError(thrown)
@@ -183,7 +181,6 @@ function deliveryPath(setup: Setup) {
     }
   }
 
-  /** Gives the inbox an event that has handlers. */
   function handOver(event: MediaEvent, { waitUntil }: AcceptOptions, span?: DeliverySpan): MaybePromise<Success> {
     if (registry.handles(event.type, event.test)) return putInInbox(event, waitUntil, span)
     if (registry.handles(event.type)) return 'test'
@@ -200,7 +197,6 @@ function deliveryPath(setup: Setup) {
       : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, keepAlive)
   }
 
-  /** Looks for a duplicate whose payload differs from the accepted one. */
   function checkConflict(outcome: Success, event: MediaEvent, body: Uint8Array | ParsedBody): void {
     if (outcome === 'accepted' || outcome === 'handled') conflicts.accepted(event, body)
     if (outcome !== 'duplicate') return
@@ -217,11 +213,11 @@ function deliveryPath(setup: Setup) {
     if (--inFlight === 0) allEnded()
   }
 
-  /** The path of a look-up: that of a delivery after its verification. It is not reported as a delivery. */
+  /** Accepts a look-up as if it were a verified delivery. Logged, but not reported to the `delivery` hook. */
   async function acceptLookup(found: object, options: AcceptOptions = {}): Promise<LookupOutcome> {
     checkOptions('accept', options, { waitUntil: aFunction })
     const risk = options.waitUntil === undefined && lossWithoutWait
-    if (ack === 'handled') throw new WebhookError('invalid_option', "accept: it works with ack 'accepted' only")
+    if (ack === 'handled') throw new WebhookError('invalid_option', "accept: needs ack 'accepted'")
     if (risk) throw new WebhookError('invalid_option', `accept: ${risk}, or pass waitUntil`)
     inFlight++
     try {
@@ -239,7 +235,7 @@ function deliveryPath(setup: Setup) {
     }
   }
 
-  /** Waits until the deliveries in flight are accepted, for half of the time, then closes the inbox. */
+  /** Waits for deliveries in flight, at most half of `timeoutMs`, then closes the inbox in the time left. */
   async function close(timeoutMs: number): Promise<CloseReport> {
     const startedAt = performance.now()
     if (telemetry !== undefined) reporter.guarded('telemetry', () => telemetry.closing())
@@ -254,10 +250,7 @@ function deliveryPath(setup: Setup) {
   return { receive: receiveTraced, accept: acceptLookup, close: (options?: CloseOptions) => closing.start(options) }
 }
 
-/**
- * Adds the methods that register handlers.
- * @param noExpecting the reason why the receiver cannot expect events, if it cannot
- */
+/** @param noExpecting why `expect` can't work here; `undefined` if it can */
 function withRegistration(
   registry: HandlerRegistry,
   noExpecting: string | undefined,

@@ -2,21 +2,20 @@ import type { LogLevel, SafeLogger } from '../internal/logger.ts'
 import { unref } from '../internal/timers.ts'
 import type { DeliveryOutcome } from './acknowledgement.ts'
 
-/** The time for which rejections of one kind share a line, in ms. */
+/** Rejections with the same outcome share a log line this long (ms). */
 const windowMs = 1_000
 
-/** The rejections of one kind since the last line about them. */
 interface LogWindow {
   readonly level: LogLevel
   count: number
   newest: Error | undefined
-  /** The end of the current window, in ms of `performance.now`. */
+  /** `performance.now()`, ms. */
   readonly endsAt: number
 }
 
 /**
- * Limits the log lines of rejected deliveries, since anyone can send any number of them. The first one of a kind is logged
- * by the caller. Later ones share a line for each second in which there are any, with their number and the newest reason.
+ * Throttles the log lines of rejections, which anyone can cause at any rate. The caller logs the first one of an
+ * outcome; the rest share a line per second, with their count and the newest reason.
  */
 export class RejectionLog {
   readonly #logger: SafeLogger
@@ -26,10 +25,10 @@ export class RejectionLog {
     this.#logger = logger
   }
 
-  /** Returns `true` if the caller logs the rejection. Otherwise it is counted. */
+  /** Returns `true` if the caller must log the rejection, otherwise counts it. */
   isFirst(outcome: DeliveryOutcome, level: LogLevel, error: Error): boolean {
     const window = this.#windows.get(outcome)
-    // On Workers the timer may have ended with its request.
+    // On Workers the timer may have died with its request.
     if (window !== undefined && performance.now() < window.endsAt + windowMs) {
       window.count++
       window.newest = error
@@ -52,7 +51,7 @@ export class RejectionLog {
     if (this.#logWindow(outcome, window)) this.#begin(outcome, window.level)
   }
 
-  /** Writes the line of a window. Returns `false` if there is nothing to write. */
+  /** Returns `false` if there is nothing to log. */
   #logWindow(outcome: DeliveryOutcome, { level, count, newest }: LogWindow): boolean {
     if (newest === undefined) return false
     const more = count === 1 ? '1 more delivery was' : `${count} more deliveries were`
@@ -62,5 +61,5 @@ export class RejectionLog {
   }
 }
 
-/** Returns the reason of a rejection. A text as the cause is a longer reason, for logs and hooks only. */
+/** A string `cause` is a more detailed reason, for logs and hooks only. */
 export const reasonOf = ({ message, cause }: Error): string => (typeof cause === 'string' ? cause : message)

@@ -12,8 +12,8 @@ import type { ConflictReport, DeliveryReport, Hooks } from './hooks.ts'
 import { RejectionLog, reasonOf } from './rejection-log.ts'
 import type { DeliverySpan, Telemetry } from './telemetry.ts'
 
-// Rejections are warnings, with two exceptions: rejections that browsers, networks, deployments or slow handlers cause
-// are harmless. Those of a receiver that cannot accept any delivery are errors.
+// `warn` by default. `info` for what browsers, flaky networks, deployments and slow handlers cause; `error` when the
+// receiver can't accept any delivery.
 const rejectionLevels: Partial<Record<DeliveryOutcome, LogLevel>> = {
   method_not_allowed: 'info',
   incomplete: 'info',
@@ -32,13 +32,13 @@ const runLevels: Record<RunReport['outcome'], LogLevel> = {
   'dead-lettered': 'error',
 }
 
-/** The hooks of a user, or the observer of an inbox, which also counts the handlers that fail. */
+/** A user's hooks or an inbox's observer, which also gets `failed`. */
 type Observer = Hooks & Pick<ActivityObserver, 'failed'>
 
 const hookNames = ['delivery', 'handling', 'attempt', 'conflict'] as const satisfies (keyof Hooks)[]
 const observerNames = [...hookNames, 'failed'] as const satisfies (keyof Observer)[]
 
-/** Reports to the hooks and the logger. An error of either never reaches the caller. */
+/** Reports to the hooks and the logger. Never throws. */
 export interface Reporter extends RunReporter {
   delivery(
     acknowledgement: Acknowledgement,
@@ -48,15 +48,13 @@ export interface Reporter extends RunReporter {
     span?: DeliverySpan,
   ): void
   conflict(report: ConflictReport): void
-  /** Adds a user's hooks to those that get reports. Returns a function that removes them. */
+  /** Adds a user's hooks. Returns a function that removes them. */
   observe(hooks: Hooks): () => void
-  /** Adds the observer of an inbox. */
   observeForInbox(observer: ActivityObserver): void
 }
 
-/** Makes a reporter. A report that neither a hook nor the logger's level asks for is not built. */
+/** Reports are built only if a hook, telemetry or the log level asks for them. */
 export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Telemetry): Reporter {
-  /** The hooks that get each kind of report. */
   const listening: Record<keyof Observer, Observer[]> = {
     delivery: [],
     handling: [],
@@ -87,7 +85,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
 
   const addChecked = (each: Observer, names: readonly (keyof Observer)[]): (() => void) => {
     const rules = Object.fromEntries(names.map((name) => [name, aFunction]))
-    // The object may also hold what its hooks remember.
+    // `hooks` may be an instance with state: ignore fields that are neither hooks nor functions.
     const isHook = ([name, value]: [string, unknown]) => typeof value === 'function' || Object.hasOwn(rules, name)
     const isObject = anObject[1](each as never) && !Array.isArray(each)
     checkOptions('hooks', isObject ? Object.fromEntries(Object.entries(each).filter(isHook)) : (each ?? null), rules)
@@ -130,7 +128,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     },
     conflict(report) {
       callHooks('conflict', report)
-      logger.warn({ ...report }, 'a duplicate has another payload than the delivery that was accepted with its key')
+      logger.warn({ ...report }, 'a duplicate has a different payload than the accepted delivery with the same key')
     },
   }
   reporter.observe(hooks)
@@ -178,7 +176,7 @@ function deliveryReport(
   if (error === undefined) return report
   const { cause } = error
   const reason = reasonOf(error)
-  // Any cause but a text was thrown by the user's code or a driver.
+  // A string is our own, more detailed reason. User code or a driver threw anything else.
   return cause === undefined || typeof cause === 'string' ? { ...report, reason } : { ...report, reason, error: cause }
 }
 

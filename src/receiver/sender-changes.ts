@@ -4,10 +4,10 @@ import type { AnySender } from '../events/sender.ts'
 import type { Logger } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 
-/** Maximum number of changes of a kind that are remembered, since a sender can make up any number of types. */
+/** Fields and types remembered, each. Bounded, because a sender can make up types forever. */
 const maxRemembered = 100
 
-/** Names of headers that may carry a signature. The service documents one, and does not name it. */
+/** Headers that may carry a signature. The service documents a signature, but not its header. */
 const signatureHeaders = [
   'signature',
   'x-signature',
@@ -19,12 +19,12 @@ const signatureHeaders = [
   'x-hmac-sha256',
 ]
 
-/** Maximum number of deliveries whose headers are checked for a signature. */
+/** Deliveries checked for a signature header. */
 const maxSignatureChecks = 100
 
 type SignedPart = Pick<Delivery, 'url' | 'headers'>
 
-/** Warns once of each sign that the sender has changed. */
+/** Warns once about each sign that the sender has changed. */
 export class SenderChanges {
   readonly #logger: Logger
   readonly #fields = new Set<string>()
@@ -32,7 +32,7 @@ export class SenderChanges {
   readonly #readHeaders = new Set<string>()
   readonly #verifier: Verifier
   readonly #catalogue: readonly string[]
-  /** The number of deliveries left to check for a signature. A verifier that needs the bytes reads one of its own. */
+  /** Deliveries left to check. 0 for a verifier that needs the bytes: it checks a signature already. */
   #checksLeft: number
 
   constructor(logger: Logger, verifier: Verifier, { types }: AnySender) {
@@ -42,7 +42,7 @@ export class SenderChanges {
     this.#checksLeft = verifier.needsBytes ? 0 : maxSignatureChecks
   }
 
-  /** Returns the part of a delivery that the verifier sees, and remembers the headers that it reads. */
+  /** Wraps the delivery for the verifier, to record which headers it reads. */
   watch(delivery: SignedPart): SignedPart {
     if (this.#checksLeft === 0) return delivery
     const { url, headers } = delivery
@@ -53,7 +53,7 @@ export class SenderChanges {
     return { url, headers: { get } }
   }
 
-  /** Checks a verified delivery for a signature that the verifier has not read. */
+  /** Warns if a verified delivery carries a signature that the verifier has not read. */
   checkSignature({ headers }: SignedPart): void {
     if (this.#checksLeft === 0) return
     this.#checksLeft--
@@ -62,19 +62,17 @@ export class SenderChanges {
     this.#checksLeft = 0
     this.#logger.warn(
       { header },
-      `deliveries have the header ${header}, which ${this.#verifier.name} does not verify: media-webhooks listen finds the verifier for it`,
+      `deliveries have the header ${header}, which ${this.#verifier.name} does not check: run media-webhooks listen to find its verifier`,
     )
   }
 
-  /** Checks an event that was just parsed. */
   check({ issues, type }: MediaEvent): void {
     for (const field of issues) {
       if (isNew(this.#fields, field))
-        this.#logger.warn({ field, type }, `field ${field} has another JSON type than expected: see event.issues`)
+        this.#logger.warn({ field, type }, `field ${field} has an unexpected JSON type: see event.issues`)
     }
   }
 
-  /** Checks the type of an event that no handler is registered for. */
   checkIgnored({ type }: MediaEvent): void {
     if (this.#catalogue.includes(type) || !isNew(this.#types, type)) return
     this.#logger.warn({ type }, 'events of an unknown type are ignored: only onAny receives them')

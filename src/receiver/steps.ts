@@ -9,37 +9,34 @@ import { withoutStack } from '../internal/without-stack.ts'
 import type { Verification, Verifier } from '../verify/verifier.ts'
 import type { RejectionCode, RejectionError } from './acknowledgement.ts'
 
-// The steps of a delivery's path, in the order in which the receiver takes them.
-
-/** Makes the error of a delivery that anyone can send. */
+/** Stackless, because anyone can cause these errors at any rate. */
 const rejected = (code: RejectionCode, message: string, options?: ErrorOptions): RejectionError =>
   withoutStack(() => new WebhookError(code, message, options) as RejectionError)
 
-// `application/json` and `application/…+json`, with or without parameters such as a charset.
+// `application/json` and `application/…+json`, with or without parameters.
 const jsonType = /^application\/(?:json|[\w!#$&^.-]+\+json)[ \t]*(?:;|$)/i
 
 /**
- * Rejects a request that cannot be a delivery, before its body is read.
+ * Rejects a request by its method and headers, before its body is read.
  * @throws WebhookError `method_not_allowed`, `unsupported_media_type` or `too_large`
  */
 export function guard({ method, headers, body }: Delivery, maxBodyBytes: number): void {
-  if (method !== 'POST') throw rejected('method_not_allowed', 'the method has to be POST')
+  if (method !== 'POST') throw rejected('method_not_allowed', 'method must be POST')
   const type = headers.get('content-type')
   if (type && !jsonType.test(type)) {
-    throw rejected('unsupported_media_type', 'the content type has to be application/json')
+    throw rejected('unsupported_media_type', 'content-type must be application/json')
   }
-  // A parser that consumed the body has also decoded it, and has applied its own limit to the bytes on the wire.
+  // A body parser has already decoded the body and applied its own size limit.
   if (typeof body !== 'function') return
   const encoding = headers.get('content-encoding')
   if (encoding && encoding.toLowerCase() !== 'identity') {
-    throw rejected('unsupported_media_type', 'the body has to be sent without a content encoding')
+    throw rejected('unsupported_media_type', 'content-encoding must be identity: send the body uncompressed')
   }
   if (Number(headers.get('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes)
 }
 
 /**
- * Reads the body: its bytes, or the value that another parser made of it.
- * @param timeoutMs limits the time that the body may take to arrive
+ * Reads the body: the bytes, or the value another body parser left.
  * @throws WebhookError `too_large`, `incomplete` or `body_consumed`
  */
 export function readBody(
@@ -69,12 +66,12 @@ function checkBody(
   return read
 }
 
-/** Returns the size of a parsed value as JSON, in bytes. Its parser may have inflated it, up to a limit of its own. */
+/** Size of a parsed value as JSON (bytes). Its parser may have decompressed it, so `content-length` says nothing. */
 function sizeOf(parsed: unknown): number {
   try {
     return encoder.encode(JSON.stringify(parsed)).byteLength
   } catch {
-    // Too deep, which parsing rejects, or a value of a parser that makes more than JSON has.
+    // Not serialisable; parsing rejects it.
     return 0
   }
 }
@@ -89,16 +86,12 @@ const bodyConsumed = ({ fix = 'mount the receiver before it' }: ParsedBody, need
 
 const noBytes = new Uint8Array()
 
-/** The decision that a delivery comes from the sender. Only it has `verified`: an error must never pass for it. */
+/** Recognised by `verified` alone, so an error can never pass for it. */
 type Verified = Extract<Verification, { readonly verified: true }>
 
 /**
- * Asks the verifier, and returns the event id and the principal it vouches for, if any. The sender gets the same message
- * for every delivery that it does not verify; the reason is the error's cause. That error is returned: anyone can send
- * forged deliveries, and throwing it would take 0.6 µs more.
- * @param timeoutMs limits the time that the verifier may take
- * @param body omitted while it has not been read
- * @returns or a WebhookError `unauthorized` or `unavailable`
+ * Calls the verifier. The sender gets the same message for every failure; the reason is the error's `cause`.
+ * @returns the verification, or a WebhookError `unauthorized` or `unavailable`: returning is cheaper than throwing
  * @throws WebhookError `unavailable` if the verifier takes too long, or `body_consumed`
  */
 export function verifyDelivery(
@@ -115,7 +108,7 @@ export function verifyDelivery(
     return unauthorized(error)
   }
   if (!isPromise(verification)) return vouchedBy(verification)
-  // A thenable's own `then` need not return a promise, and the delivery would pass.
+  // `Promise.resolve`, because a thenable's `then` may return anything, and the delivery would pass.
   const answer = Promise.resolve(verification).then(vouchedBy, unauthorized)
   return within(timeoutMs, answer, verifierLate)
 }
@@ -124,7 +117,6 @@ function verifierLate(): never {
   throw new WebhookError('unavailable', 'the verifier did not answer in time')
 }
 
-/** Anything that does not say `verified` is a rejection. */
 export const isRejection = (decision: Verified | RejectionError): decision is RejectionError =>
   !('verified' in decision)
 
@@ -132,7 +124,7 @@ function vouchedBy(verification: Verification): Verified | RejectionError {
   if (verification?.verified === true) {
     const { principal } = verification
     if (principal === undefined || typeof principal === 'string') return verification
-    return unauthorized('the principal that the verifier names is not a string')
+    return unauthorized('the verifier returned a principal that is not a string')
   }
   if (verification?.unavailable !== true) return unauthorized(verification?.reason)
   const { error, reason } = verification
@@ -142,10 +134,7 @@ function vouchedBy(verification: Verification): Verified | RejectionError {
 const unauthorized = (cause: unknown): RejectionError =>
   rejected('unauthorized', 'the delivery could not be verified', { cause })
 
-/**
- * Gives the inbox a delivery that was verified but could not be parsed, if the inbox keeps such deliveries.
- * @param error the reason why it could not be parsed
- */
+/** Stores a verified delivery that could not be parsed. No-op if the inbox keeps none. */
 export async function keepUnreadable(
   inbox: Inbox,
   { sender, keySource }: Parsing,
@@ -166,10 +155,7 @@ export async function keepUnreadable(
   })
 }
 
-/**
- * Stores the event in the inbox.
- * @throws WebhookError `overloaded`, `in_progress`, `closing` or `unavailable` when the event was not stored
- */
+/** @throws WebhookError `overloaded`, `in_progress`, `closing` or `unavailable`; the event was not stored */
 export function accept(
   inbox: Inbox,
   accepted: AcceptedEvent,
@@ -189,9 +175,8 @@ function checkRoom(acceptance: Acceptance): 'accepted' | 'duplicate' {
 }
 
 /**
- * Makes the inbox handle the event immediately, and waits up to `timeoutMs` for the result.
- * @throws WebhookError `handler_failed`, `in_progress`, `overloaded`, `closing` or `unavailable` when it was not
- * handled
+ * Handles the event now and waits up to `timeoutMs` for the result. After that the handlers continue.
+ * @throws WebhookError `handler_failed`, `in_progress`, `overloaded`, `closing` or `unavailable`
  */
 export async function acceptAndHandle(
   inbox: Required<Inbox>,

@@ -7,31 +7,23 @@ import type { DeliveryReport, Hooks } from './hooks.ts'
 
 /** The span of a delivery. */
 export interface DeliverySpan {
-  /** Takes the delivery through its path while the span is the active one, and returns the result. */
+  /** Calls `receive` with the span active and returns its result. */
   within<Result>(receive: () => Result): Result
-  /** The trace that the inbox stores with the event, so that its handlers also belong to it. */
+  /** Stored with the event, so that its handlers join the trace. */
   readonly trace: TraceCarrier | undefined
-  /** Ends the span. The event is `undefined` if the delivery was rejected before it was parsed. */
+  /** @param event `undefined` if the delivery was rejected before parsing */
   end(report: DeliveryReport, event: MediaEvent | undefined): void
 }
 
-/**
- * Traces and measures a receiver. `openTelemetry()` of `media-webhooks/opentelemetry` makes one. It serves one receiver,
- * and its methods must not throw.
- */
+/** Traces and measures one receiver, as `openTelemetry()` does. Its methods must not throw. */
 export interface Telemetry extends Hooks {
-  /**
-   * Called once, when the receiver has opened its inbox.
-   * @param name the inbox's
-   * @param types the event types of the sender; it can send others
-   */
+  /** Called once the inbox is open, with its name and the catalogue's types; the sender may send others. */
   opened(inbox: Inbox, name: string, types: readonly string[]): void
-  /** Called when the receiver begins to close. */
   closing(): void
-  /** Starts the span of a delivery, while only its headers are known. */
+  /** Starts the span of a delivery. Its body is not read yet. */
   startDelivery(delivery: Delivery): DeliverySpan
-  /** Starts the span of a run of a handler. The event may have been delivered long ago, to another process. */
+  /** Starts the span of a handler run. The delivery may be long past, and in another process. */
   startRun(run: StartedRun): RunSpan
-  /** Takes the duration of a step in the inbox's storage. */
+  /** Records the duration of a storage step (ms). */
   readonly measured: NonNullable<InboxHost['measured']>
 }

@@ -37,7 +37,7 @@ describe.each(Object.entries(inboxes))('a key with two payloads, in %s', (_, mak
     expect(await send({ title: 'sent-0b5d' })).toBe('duplicate')
     const report = { key: 'one', type: flat.type, mediaId: flat.media_id, fields: ['title', 'extra', 'added'] }
     expect(conflicts).toEqual([report])
-    expect(warnings()).toMatchObject([{ details: report, message: expect.stringContaining('another payload') }])
+    expect(warnings()).toMatchObject([{ details: report, message: expect.stringContaining('different payload') }])
     expect(JSON.stringify(warnings())).not.toContain('sent-')
     await receiver.close()
   })

@@ -50,7 +50,7 @@ describe('on AWS Lambda', () => {
 
   test('a memory inbox that handles first is a warning of doubles and of lost failures', () => {
     expect(check('AWS Lambda', memory, 'handled').warnings).toEqual([
-      'two instances can handle the same event, since memoryInbox remembers keys in one of them; ' +
+      'two instances can handle the same event, because memoryInbox keeps its keys per instance; ' +
         'some senders never repeat an event whose handler failed: use queueInbox with SQS',
     ])
     expect(check('AWS Lambda', shared, 'handled').warnings).toEqual([
@@ -67,8 +67,8 @@ describe('on AWS Lambda', () => {
 
   test('a queue whose keys are known to one process only is a warning', () => {
     expect(check('AWS Lambda', localQueue).warnings).toEqual([
-      'two instances can handle the same event, since queueInbox remembers keys in one of them: ' +
-        'give it a store that they share',
+      'two instances can handle the same event, because queueInbox keeps its keys per instance: ' +
+        'give it a shared store',
     ])
   })
 })

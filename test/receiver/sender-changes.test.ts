@@ -17,7 +17,7 @@ function watched(handlers: Handlers = { 'encoding.finished': () => {} }) {
   }
 }
 
-test('a field of another JSON type is a warning the first time, without its value', async () => {
+test('a field of an unexpected JSON type is a warning the first time, without its value', async () => {
   const warnings = watched()
   const found = await warnings({ title: { marker: 'sent-71c3' } })
   expect(found).toMatchObject([{ message: expect.stringContaining('field title'), details: { field: 'title' } }])
@@ -72,7 +72,7 @@ describe('a header that looks like a signature', () => {
     const warnings = verifying(inUrl)
     expect(await warnings('content-language')).toEqual([])
     const found = await warnings('X-Signature')
-    const message = expect.stringMatching(/header x-signature, which urlToken does not verify/)
+    const message = expect.stringMatching(/header x-signature, which urlToken does not check/)
     expect(found).toMatchObject([{ message, details: { header: 'x-signature' } }])
     expect(JSON.stringify(found)).not.toContain('sent-71c3')
     expect(await warnings('webhook-signature')).toEqual(found)

@@ -104,7 +104,7 @@ describe("a user's verifier", () => {
   test('rejects a delivery if the principal is not a string', async () => {
     const { status, report } = await answerTo(() => ({ verified: true, principal: 7 }))
     expect(status).toBe(401)
-    expect(report?.reason).toBe('the principal that the verifier names is not a string')
+    expect(report?.reason).toBe('the verifier returned a principal that is not a string')
   })
 
   test('sets the event key with its event id, unless that is empty', async () => {
