@@ -4,30 +4,29 @@ import { userFrames } from '../internal/stack.ts'
 import type { RetrySchedule } from './retry.ts'
 
 /**
- * The property of an error with the pause before the next attempt, in ms. `Infinity`: the handler does not run again. Each
- * copy of this package has the same key, and a user who throws no such error does not bundle their classes.
+ * Property of a thrown error: the delay before the next attempt (ms), `Infinity` for no further attempt. A symbol, not
+ * `instanceof`: works across copies of this package and keeps unused error classes out of bundles.
  */
 export const retryAfterKey = Symbol.for('media-webhooks.retry-after')
 
-/** A failure, and the number of attempts that its handler has in all. Absent if it does not run again. */
 interface Failed extends HandlerFailure {
+  /** The handler's maximum. Absent if it does not run again. */
   readonly attempts?: number | undefined
 }
 
-/** The failures of one attempt, and what follows from them. */
+/** Collects the failures of one attempt and decides whether and when the event is retried. */
 export class AttemptFailures {
   readonly #attempt: Attempt
   readonly #retry: RetrySchedule | undefined
   readonly #failed: Failed[]
-  /** The pause of the receiver's schedule. It is random, so it is drawn once, however many handlers fail. */
+  /** Random delay of the receiver's schedule, drawn once for all handlers that fail. */
   #sharedDelayMs: number | undefined
   #delayMs: number | undefined
-  /** 0 once a handler has failed permanently: those that were left out keep their run. */
+  /** 0 once a handler has failed for good: the skipped handlers still get their run. */
   #skippedDelayMs: 0 | undefined
-  /** `false` once the inbox's own storage has failed. */
+  /** `false` after a storage failure, for which the handlers are not to blame. */
   counts: false | undefined
 
-  /** @param retry the receiver's schedule, if it retries */
   constructor(attempt: Attempt, retry: RetrySchedule | undefined) {
     this.#attempt = attempt
     this.#retry = retry
@@ -35,9 +34,8 @@ export class AttemptFailures {
   }
 
   /**
-   * Adds the failure of a handler. Returns the pause before the next attempt as far as it is known, in ms; `undefined` if
-   * the handler does not run again.
-   * @param own the handler's own schedule
+   * Adds a failure. Returns the delay before the next attempt (ms), which later failures can lengthen; `undefined`
+   * after a final failure.
    */
   add(handler: string, error: unknown, own?: RetrySchedule): number | undefined {
     const { number, uncounted = 0 } = this.#attempt
@@ -60,10 +58,6 @@ export class AttemptFailures {
     return this.#attempt.number < attempts || (this.counts === false && attempts > 0)
   }
 
-  /**
-   * Returns the result of the attempt: the event is retried while one of the handlers runs again.
-   * @param isPartial `true` if handlers were left out
-   */
   result(completed: readonly string[], isPartial: boolean | undefined): AttemptResult {
     const { counts } = this
     const delayMs = this.#delayMs ?? (isPartial ? this.#skippedDelayMs : undefined)
@@ -75,10 +69,10 @@ export class AttemptFailures {
   }
 }
 
-/** Maximum length of a stored error, in characters: some errors carry a whole page. */
+/** Maximum length of a stored error (characters). Some errors carry a whole HTML page. */
 const maxErrorLength = 2_000
 
-// A handler can throw anything, even an object whose properties throw.
+// Handlers can throw anything, even an object whose getters throw.
 function describeError(
   error: unknown,
 ): Pick<HandlerFailure, 'message' | 'stack'> & { readonly retryAfterMs?: number | undefined } {

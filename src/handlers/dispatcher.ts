@@ -14,7 +14,7 @@ export interface DispatcherOptions {
   readonly reporter: RunReporter
   readonly logger: Logger
   readonly handlerTimeoutMs: number
-  /** `undefined`: a failure is final, and the sender gets 500. */
+  /** `undefined`: a failure is final and the sender gets 500. */
   readonly retry: RetrySchedule | undefined
 }
 
@@ -22,18 +22,12 @@ const handled: AttemptResult = Object.freeze({ status: 'done' })
 
 const none: readonly never[] = []
 
-/**
- * Makes the function that runs the handlers of an event, one after another. Its result tells the inbox what to do next.
- */
+/** Runs an event's handlers one after another. The result tells the inbox what to do next. */
 export function createDispatcher(options: DispatcherOptions): Handle {
   return (accepted, attempt) => new Promise((resolve) => new Dispatch(options, accepted, attempt, resolve).start())
 }
 
-/**
- * One attempt at an event, in which the end of each run starts the next. An async function would read better, but the
- * garbage collector copies its state and its promises. With one, a delivery costs a sixth more CPU on Node 24, and an
- * event in progress takes 500 bytes more.
- */
+/** One attempt at an event. Each run starts the next: an async function costs a sixth more CPU per delivery. */
 class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   readonly #options: DispatcherOptions
   readonly #accepted: AcceptedEvent
@@ -41,13 +35,12 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   readonly #resolve: (result: AttemptResult) => void
   readonly #handlers: readonly RegisteredHandler[]
   #next = 0
-  /** Names of handlers that are no longer registered stay: a rollback may register them again. */
+  /** Keeps names that are no longer registered: a rollback may bring them back. */
   #completed: readonly string[]
-  /** Absent until a handler fails. */
   #failures: AttemptFailures | undefined
-  /** `true` if handlers are left out: those of another process, paused ones, and those at their limit. */
+  /** `true` if handlers are skipped: paused, at their limit, or registered in another process only. */
   #isPartial: boolean | undefined
-  /** The time until the turn of a handler that was left out at its limit, in ms. */
+  /** Time until every handler skipped at its limit has its turn (ms). */
   #nextTurnMs = 0
 
   constructor(
@@ -70,7 +63,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     this.runNext()
   }
 
-  /** Fails an event that had a handler when it was accepted, perhaps in an earlier process: it must not vanish silently. */
+  /** Fails an event that has lost its handler since it was accepted, e.g. by a deploy. It must not vanish silently. */
   #checkUnhandled(): void {
     const { registry, logger } = this.#options
     const { event } = this.#accepted
@@ -78,17 +71,17 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     if (this.#attempt.owesNothing || registry.expectations.mention(type)) return
     const rule = ruleOf(event)
     if (rule !== undefined) {
-      // A deploy has removed it. The expectation ends, and no handler runs.
-      logger.warn({ rule, key, mediaId }, 'an expectation is overdue, and no process has its rule any more')
+      // A deploy removed the rule: the expectation ends without a handler.
+      logger.warn({ rule, key, mediaId }, 'an expectation is overdue, but no process has its rule any more')
       return
     }
     const message = 'no handler is registered for its type'
     logger.warn({ type, retryInMs: this.#fail().add('none', message) }, message)
   }
 
-  /** Runs the next handler that has not succeeded yet and is not paused, or ends the attempt if there is none. */
+  /** Runs the next handler that is due and may run, or ends the attempt. */
   runNext(): void {
-    // The inbox may have taken the event back. The remaining handlers have not failed, and must not start.
+    // Once aborted (shutdown, lost lease) no further handler may start, and none of them counts as failed.
     while (this.#next < this.#handlers.length && !this.#attempt.aborted) {
       const next = this.#handlers[this.#next++] as RegisteredHandler
       const { name } = next
@@ -105,7 +98,6 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     this.#end()
   }
 
-  /** The handler whose limit a parked attempt waits for. */
   get handler(): string {
     return this.#current.name
   }
@@ -118,7 +110,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     const limiter = this.#current.limiter as Limiter
     const mayRun = !this.#attempt.aborted && !this.#attempt.isPaused?.(this.handler)
     if (mayRun && limiter.take(this)) return this.#run(this.#current)
-    // A pause of the handler has ended again in the meantime.
+    // Paused and resumed in the meantime: queue again.
     if (mayRun && this.#attempt.park?.(this)) return
     limiter.leave(this)
     this.#next--
@@ -129,7 +121,6 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     this.#current.limiter?.leave(this)
   }
 
-  /** Returns `true` if a handler failed in an earlier attempt and does not run again. */
   #hasFailed(name: string): boolean | undefined {
     return this.#attempt.failures?.some(({ handler, final }) => final && handler === name)
   }
@@ -142,7 +133,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     run.start(limiter?.around(handler) ?? handler, timeoutMs ?? handlerTimeoutMs, reporter.inContext)
   }
 
-  /** The handler that runs. */
+  /** The handler that runs, or waits for its limit. */
   get #current(): RegisteredHandler {
     return this.#handlers[this.#next - 1] as RegisteredHandler
   }
@@ -157,7 +148,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   #succeeded(run: HandlerRun, failure: Failure | undefined): MaybePromise<void> {
     if (failure) reportFailure(this.#options, run, failure.error)
     else this.#options.reporter.run('handled', run)
-    // A handler that was told to stop may return without having done its work.
+    // An aborted handler may have returned early, its work undone.
     if (this.#attempt.aborted && !run.hasCommitted) return
     this.#completed = [...this.#completed, run.handler]
     if (this.#next < this.#handlers.length) return this.#attempt.succeeded?.(run.handler)

@@ -10,52 +10,50 @@ import { parseDuration } from '../internal/duration.ts'
 import { maxWaitMs } from '../internal/timers.ts'
 import type { Handler, HandlerContext } from './handler.ts'
 
-/** The rule of an expectation. */
+/** Rule of an expectation. */
 export interface ExpectationOptions<Type extends string = TypeOf<MediaService>> {
-  /** An event of one of these types has to follow. */
+  /** One of these types must follow. */
   readonly then: Type | readonly Type[]
-  /** The time in which it has to follow, from the acceptance of the first event: `'2 h'`, or a number of ms. */
+  /** Time limit, from the acceptance of the first event: `'2 h'`, or a number of ms. */
   readonly within: number | string
   /**
-   * The name of the rule, in reports, in dead letters and in storage. Open expectations belong to the rule with their name.
-   * @defaultValue the function's name, numbered if it is taken; `overdue` if it has none
+   * Name in reports, dead letters and storage. Open expectations find their rule by it, so keep it across deploys.
+   * @defaultValue the function's name or `overdue`, numbered if in use
    */
   readonly name?: string
 }
 
 /**
- * An expectation that no event has ended in time.
- * @typeParam Type the type of the event that began it
+ * An expectation that was not met in time.
+ * @typeParam Type type of the event that began it
  */
 export interface Overdue<Type extends string = TypeOf<MediaService>, Of extends AnySender = MediaService> {
-  /** The name of the rule. */
   readonly rule: string
-  /** The media item whose event did not come. */
+  /** The media item whose event is missing. */
   readonly mediaId: string
   /** The event that began the expectation. */
   readonly event: EventFrom<Of, Type>
-  /** The deadline. No event of `then` was accepted before it. */
   readonly dueAt: Date
   /**
-   * Takes what a look-up says has happened to the media item, like `receiver.accept`. The event ends the other expectations
-   * of the media item that wait for it, and its own handlers run after this one.
+   * Accepts an event that you looked up for the media item, like `receiver.accept`. It also ends other expectations of
+   * the media item that wait for it. Its handlers run after this one.
    */
   accept(found: Omit<LookupOf<Of>, 'mediaId' | 'principal'>): Promise<LookupOutcome>
 }
 
-/** Handles what is overdue. It succeeds, fails and is retried like a handler of an event. */
+/** Handles an overdue expectation. Succeeds, fails and is retried like an event handler. */
 export type OverdueHandler<
   Type extends string = TypeOf<MediaService>,
   Additions = unknown,
   Of extends AnySender = MediaService,
 > = (overdue: Overdue<Type, Of>, context: HandlerContext & Additions) => unknown
 
-/** The type of the event that an inbox hands over when an expectation is overdue. */
+/** Type of the event that an inbox creates for an overdue expectation. */
 export const overdueType = 'expectation.overdue'
 
-/** The event that an inbox hands over when an expectation is overdue: the one that began it, under another type and key. */
+/** The event that began the expectation, with another type and key. */
 type OverdueEvent = MediaEvent & {
-  /** Only the receiver sets it, so no sender can make such an event. */
+  /** Never parsed from a delivery, so a sender can't forge it. */
   readonly overdue?: {
     readonly rule: string
     readonly type: string
@@ -72,10 +70,9 @@ interface ExpectationRule {
   readonly withinMs: number
 }
 
-/** Returns the name of the rule that an event reports as overdue, or `undefined` if it is the event of a delivery. */
+/** Name of the overdue rule; `undefined` for any other event. */
 export const ruleOf = (event: MediaEvent): string | undefined => (event as OverdueEvent).overdue?.rule
 
-/** The rules of the expectations, in the order of their registration. */
 export class ExpectationRules {
   #rules: readonly ExpectationRule[] = []
 
@@ -87,19 +84,17 @@ export class ExpectationRules {
     checkTypes('expect: then', ends, sender)
     const withinMs = typeof within === 'string' ? parseDuration(within) : within
     if (!(withinMs >= 1 && withinMs <= maxWaitMs))
-      throw invalid("within has to be a time of up to 24 days, such as '2 h', or a number of ms")
+      throw invalid("within must be a duration up to 24 days, such as '2 h', or a number of ms")
     const both = types.find((type) => ends.includes(type))
     if (both !== undefined)
-      throw invalid(`an event of ${both} would end what it begins: leave it out of one of the two`)
+      throw invalid(`${both} can't both begin and end an expectation: leave it out of one of the two`)
     this.#rules = [...this.#rules, { name, types, ends, withinMs }]
   }
 
-  /** Returns `true` if events of the type begin or end an expectation. */
   mention(type: string): boolean {
     return this.#rules.some(({ types, ends }) => types.includes(type) || ends.includes(type))
   }
 
-  /** Returns the effects of an event on expectations. `undefined` if it has none. */
   expectationChanges({ event, receivedAt, trace }: AcceptedEvent): ExpectationChanges | undefined {
     if (event.test) return undefined
     const begins = this.#rules
@@ -128,31 +123,29 @@ function expectationOf(
   const { type, key } = event
   const dueAt = new Date(receivedAt.getTime() + withinMs)
   const details = { rule, type, key, dueAt: dueAt.toISOString(), awaited }
-  // A colon in the name would make the key of another rule and event.
+  // Unescaped, a colon in the name could yield the key of another rule and event.
   const escapedRule = rule.replace(/[%:]/g, encodeURIComponent)
   const overdue = { ...event, type: overdueType, key: `overdue:${escapedRule}:${key}`, overdue: details }
   return { rule, dueAt, overdue: { event: Object.freeze(overdue) as unknown as MediaEvent, receivedAt: dueAt, trace } }
 }
 
-/** Takes what a look-up found. */
 export type AcceptLookup = (found: object) => Promise<LookupOutcome>
 
-/** Makes the handler of the events that report what is overdue. */
+/** Wraps an `expect` handler into a handler of overdue events. */
 export const handlerOfOverdue =
   (handler: OverdueHandler<never, never>, acceptLookup: AcceptLookup, sender: AnySender): Handler<never, never> =>
   (event: MediaEvent, context) => {
     const { mediaId, principal } = event
-    // The method is async, so that it also rejects for a look-up that is not an object.
+    // Async: a bad argument rejects instead of throwing.
     const accept: Overdue['accept'] = async (found) => acceptLookup({ ...found, mediaId, principal })
     const { event: begun, ...overdue } = overdueOf(event) as OverdueReport
     const report = { ...overdue, event: typedBy(sender, begun), accept }
     return handler(report as unknown as Overdue<never>, context)
   }
 
-/** What an inbox stores about an overdue expectation. */
 type OverdueReport = Omit<Overdue, 'accept' | 'event'> & { readonly event: MediaEvent }
 
-/** Returns what an event reports as overdue, or `undefined` if it is the event of a delivery. */
+/** Reads the expectation from an overdue event; `undefined` for any other event. */
 export function overdueOf(event: OverdueEvent): OverdueReport | undefined {
   const { overdue, ...fields } = event
   if (overdue === undefined) return undefined
@@ -161,15 +154,15 @@ export function overdueOf(event: OverdueEvent): OverdueReport | undefined {
   return { rule, mediaId: event.mediaId, event: begun, dueAt: new Date(dueAt) }
 }
 
-/** What a record says about an overdue expectation. Also known once its event was handled and is gone. */
+/** What is still known once the overdue event is handled and its payload gone. */
 export interface OverdueRecord {
   readonly rule: string
-  /** Key of the event that began it. */
+  /** Key of the event that began the expectation. */
   readonly begunBy: string
   readonly awaited: readonly string[]
 }
 
-/** Reads the rule from the key: a handled event's record has no event. `undefined` if it is the event of a delivery. */
+/** Parses the key, because the record of a handled event has no payload. `undefined` for any other event. */
 export function overdueIn({ key, awaited }: Pick<EventRecord, 'key' | 'awaited'>): OverdueRecord | undefined {
   const [, escapedRule, begunBy] = /^overdue:([^:]*):(.*)$/s.exec(key) ?? []
   if (awaited === undefined || escapedRule === undefined || begunBy === undefined) return undefined

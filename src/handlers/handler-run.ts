@@ -9,27 +9,24 @@ import { type Timer, unref } from '../internal/timers.ts'
 import type { Handler, HandlerContext } from './handler.ts'
 import type { EndedRun, RunSpan } from './reports.ts'
 
-/** An error of a handler, which can be any value. */
+/** Wraps the error, because a handler can throw `undefined`. */
 export interface Failure {
   readonly error: unknown
 }
 
-/** Gets the end of a run. */
 export interface RunOwner {
   /** @param failure absent if the handler succeeded */
   ended(run: HandlerRun, failure: Failure | undefined): void
 }
 
-/** One run of one handler. */
 export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun {
   readonly event: MediaEvent
   readonly handler: string
-  /** `true` once the handler's transaction is committed: the handler does not run again, even if it fails now. */
+  /** Once the transaction is committed, the handler does not run again, even if it fails afterwards. */
   hasCommitted = false
   storageFailed = false
   readonly startedAt = performance.now()
   readonly context: HandlerContext
-  /** Absent without tracing. */
   span: RunSpan | undefined
   readonly #owner: RunOwner
   readonly #attempt: Attempt
@@ -37,7 +34,7 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
   #unfollow: (() => void) | undefined
   #timer: Timer | undefined
   #hasEnded = false
-  /** `undefined` until there is one; `null` once it has ended, or the handler has. */
+  /** `undefined`: none yet. `null`: it has ended, or the handler has. */
   #transaction: Promise<unknown> | null | undefined
 
   constructor(
@@ -61,7 +58,7 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
     return super.signal
   }
 
-  // Not AbortSignal.any: Node 20 never frees such a signal if the handler leaves a listener on it.
+  // Not AbortSignal.any: on Node 20 it leaks if the handler leaves a listener on it.
   #followAttempt(): () => void {
     const { signal } = this.#attempt
     const abort = () => this.abort(signal.reason)
@@ -75,7 +72,7 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
     return withDetails(this.#logger, { key, type, mediaId, handler: this.handler })
   }
 
-  /** Calls the handler. The owner is told once: when the handler and its transaction have ended, or the time is up. */
+  /** Calls the handler. Notifies the owner once: when handler and transaction have ended, or on timeout. */
   start(handler: Handler<never, never>, timeoutMs: number, inContext: InContext): void {
     this.#timer = setTimeout(() => this.expire(), timeoutMs)
     // A handler that hangs must not keep the process alive.
@@ -85,7 +82,7 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
       const call = () => handler(this.event as never, this.context as never)
       const { span } = this
       const result = inContext(span === undefined ? call : () => span.within(call))
-      // A thenable can resolve with another thenable, which may never settle.
+      // Not `result.then`: a thenable may resolve with another thenable, and settle before it.
       if (isPromise(result)) return void Promise.resolve(result).then(() => this.#end(), failed)
     } catch (error) {
       return failed(error)
@@ -94,15 +91,15 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
   }
 
   #end(failure?: Failure): void {
-    // The handler may end after its time.
+    // It may settle after it timed out.
     if (this.#hasEnded) return
     this.#hasEnded = true
     if (!this.#transaction) {
       this.#transaction = null
       return this.#notifyOwner(failure)
     }
-    // The handler did not await its transaction. If it failed, the transaction is rolled back, unless its commit has
-    // already begun. If the handler's time is up meanwhile, it is also rolled back.
+    // The handler did not await its transaction. After a failure, roll back unless the commit has begun. The timeout
+    // still applies.
     if (failure) this.abort(new WebhookError('handler_failed', 'a handler failed'))
     void this.#transaction.then(
       () => this.#notifyOwner(failure),
@@ -118,7 +115,7 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
 
   transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
     const noDatabase = this.#attempt.transaction === undefined && 'the inbox has no database'
-    const problem = noDatabase || (this.#transaction !== undefined && 'a handler can call it once, before it ends')
+    const problem = noDatabase || (this.#transaction !== undefined && 'call it once, before the handler ends')
     if (problem) throw new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
     const transaction = this.#commit(run)
     this.#transaction = transaction
@@ -126,7 +123,7 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
   }
 
   async #commit<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
-    // The inbox may call it from a batch that another event has started.
+    // The inbox may run the callback in a batch that another event started: restore this event's async context.
     const inContext = captureContext()
     const runHere = (client: never) => inContext(() => run(client))
     try {
@@ -144,7 +141,7 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
   }
 }
 
-/** The context that a handler gets. Its costly parts are created when they are first read. */
+/** The handler's context. Signal, transaction and log are lazy, because they are costly. */
 class RunContext implements HandlerContext {
   readonly key: string
   readonly attempt: number
@@ -166,8 +163,7 @@ class RunContext implements HandlerContext {
     return this.#run.signal
   }
 
-  // The type of the context has it only if the inbox has a database. It is bound, since handlers destructure their
-  // context.
+  // Typed only for inboxes with a database. Bound, because handlers destructure their context.
   get transaction(): HandlerRun['transaction'] {
     return (run) => this.#run.transaction(run)
   }

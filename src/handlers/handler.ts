@@ -7,87 +7,81 @@ import type { RetryOptions } from './retry.ts'
 
 /** The second argument of a handler. */
 export interface HandlerContext {
-  /** The event key: equal in every attempt and for every duplicate. Use it to make effects idempotent. */
+  /** The event key. The same in every attempt and for every duplicate: use it to make side effects idempotent. */
   readonly key: string
   /** 1 for the first attempt. */
   readonly attempt: number
-  /** Aborted with a `WebhookError` when the handler's time is up, the inbox closes or the lease was lost. */
+  /** Aborted with a `WebhookError` when the handler times out, the inbox closes or the lease is lost. */
   readonly signal: AbortSignal
-  /** The time at which the delivery was accepted. */
+  /** When the delivery was accepted. */
   readonly receivedAt: Date
-  /** The name that the verifier gave the one that sent the event, such as a tenant. `undefined` if it named none. */
+  /** Who sent the event according to the verifier, such as a tenant. `undefined` if the verifier named nobody. */
   readonly principal: string | undefined
-  /** The receiver's logger; each line carries the event's key, type and media id and the handler's name. */
+  /** The receiver's logger; adds the event's key, type and media id and the handler's name to each line. */
   readonly log: Logger
 }
 
 /**
- * Handles an event. It succeeds when it returns or resolves; the value is not used.
- * @typeParam Additions the type of what the receiver's inbox adds to the context, such as `{ transaction }`
+ * Handles an event. Returning or resolving is success; the value is ignored.
+ * @typeParam Additions what the inbox adds to the context, such as `{ transaction }`
  */
 export type Handler<Event extends EventFields = MediaEvent, Additions = unknown> = (
   event: Event,
   context: HandlerContext & Additions,
 ) => unknown
 
-/** At most one handler for each type, for `createReceiver({ handlers })`. */
+/** One handler per type, for `createReceiver({ handlers })`. */
 export type Handlers<Additions = unknown, Of extends AnySender = MediaService> = {
   readonly [Type in TypeOf<Of>]?: Handler<EventFrom<Of, Type>, Additions>
 }
 
-/** A number of runs in a second, a minute or an hour, such as `'10/s'`. */
+/** Runs per second, minute or hour, such as `'10/s'`. */
 export type Rate = `${number}/${'s' | 'min' | 'h'}`
 
-/** The options of `on` and `onAny`. */
+/** Options of `on` and `onAny`. */
 export interface HandlerOptions {
   /**
-   * The handler's name in reports and dead letters. An inbox uses it to remember, across restarts, that the
-   * handler succeeded.
-   * @defaultValue the function's name, numbered if it is taken; `handler` if it has none
+   * Name in reports, dead letters and storage, where it lets a retry skip the handlers that have succeeded.
+   * @defaultValue the function's name or `handler`, numbered if in use
    */
   readonly name?: string
   /**
-   * `true` to run it for test deliveries as well: those of the service's `webhook.check`, whose `event.test` is `true`.
+   * Also run for test deliveries, which the service's `webhook.check` sends (`event.test` is `true`).
    * @defaultValue false
    */
   readonly tests?: boolean
   /**
-   * The time after which this handler counts as failed and its signal is aborted, in ms.
+   * Time limit, in ms. Past it, the handler has failed and its signal is aborted.
    * @defaultValue the receiver's `handlerTimeoutMs`
    */
   readonly timeoutMs?: number
   /**
-   * The schedule of this handler's retries. The attempts at an event are counted once for all its handlers: while any
-   * handler that failed has attempts left, the event is retried, without the handlers that have none. It does not apply
-   * with `ack: 'handled'`, because the sender retries.
-   * @defaultValue the receiver's `retry`, also for each option that is not given
+   * Backoff for this handler. Attempts are counted per event: it is retried while any failed handler has attempts left,
+   * without those that have none. Not allowed with `ack: 'handled'`, where the sender retries.
+   * @defaultValue the receiver's `retry`, option by option
    */
   readonly retry?: RetryOptions
   /**
-   * Maximum number of its runs at a time, in this process. An event that waits for its turn keeps its place in the order, and
-   * none of the inbox's `concurrency`. A run counts until the handler has really ended, even if its time was up.
-   * @defaultValue that of the inbox
+   * Maximum concurrent runs, in this process. A waiting event keeps its place in the order, and uses none of the
+   * inbox's `concurrency`. A handler that timed out still counts until it settles.
+   * @defaultValue the inbox's `concurrency`
    */
   readonly concurrency?: number
   /**
-   * Maximum rate of its runs in this process, retries included, such as `'10/s'`, `'600/min'` or `'1000/h'`. Runs start at even
-   * intervals.
+   * Maximum rate of runs in this process, retries included: `'10/s'`, `'600/min'`, `'1000/h'`. Evenly spaced.
    * @defaultValue no limit
    */
   readonly rate?: Rate
 }
 
-/** A handler that failed. */
+/** A failed run of a handler. */
 export interface FailedRun {
-  /** The event that it failed for. */
   readonly event: MediaEvent
-  /** The handler's name. */
   readonly handler: string
-  /** The number of the attempt that failed; 1 for the first. */
+  /** 1 for the first attempt. */
   readonly attempt: number
-  /** `true` when it will run again. */
   readonly willRetry: boolean
 }
 
-/** A function that is called for every failure of a handler. An error that it throws is logged and changes nothing. */
+/** Called on every failure of a handler. What it throws is logged and otherwise ignored. */
 export type ErrorHandler = (error: unknown, run: FailedRun) => void

@@ -3,15 +3,14 @@ import { isPromise } from '../internal/maybe-promise.ts'
 import { maxWaitMs, type Timer } from '../internal/timers.ts'
 import type { Handler, Rate } from './handler.ts'
 
-/** The limits of one handler. */
 export interface Limits {
   readonly concurrency?: number | undefined
   readonly rate?: Rate | undefined
 }
 
-/** An attempt that asks for a run of a limited handler. */
+/** An attempt that waits for a permit. */
 export interface LimitedRun {
-  /** The limit has room: the attempt calls `take` once it has a slot. */
+  /** The limit has room: call `take` once the inbox has a free slot. */
   called(): void
 }
 
@@ -30,10 +29,9 @@ export const limitRules: { readonly [Name in keyof Required<Limits>]: Rule } = {
 /** Maximum catch-up after a late timer (ms). */
 const catchUpMs = 20
 
-/** Spaces starts evenly. */
 class Pace {
   readonly intervalMs: number
-  /** The last starts (`performance.now()`, ms), a ring: as many as the rate allows in a second, and one at least. */
+  /** Ring of the last starts (`performance.now()`, ms), one second's worth. */
   readonly #starts: number[] = []
   readonly #size: number
   #next = 0
@@ -45,7 +43,7 @@ class Pace {
     this.#size = Math.max(1, Math.floor(1_000 / this.intervalMs))
   }
 
-  /** Earliest next start. Catching up never makes a second see more starts than the rate allows. */
+  /** Earliest next start (`performance.now()`, ms). Even while catching up, no second exceeds the rate. */
   get nextAt(): number {
     const oldest = this.#starts[this.#next] ?? Number.NEGATIVE_INFINITY
     return Math.max(this.#dueAt, oldest + this.#size * this.intervalMs)
@@ -58,28 +56,24 @@ class Pace {
   }
 }
 
-/** Longest delay of an event that is put back (ms): the limit may have changed by then. */
+/** Maximum delay of an event that is put back (ms). A deploy may change the limit meanwhile. */
 const maxPutBackMs = 600_000
 
-/** Batches the events that are put back, up to this many turns and this long (ms), so that one claim takes several. */
+/** Events put back come due in batches, so one claim takes several. Up to this many turns and this long (ms). */
 const putBackBatch = { turns: 4, ms: 1_000 }
 
-/** Events come back slightly faster than they run, so that slow claims don't add up to idle time. */
+/** Events come back slightly faster than they run, or slow claims would leave the handler idle. */
 const putBackSpacing = 0.9
 
-/**
- * Lets the runs of one handler start in the order in which they ask. A permit is free again once the handler has ended, even
- * if its time was up long before.
- */
+/** Limits one handler's runs, first come, first served. A timed-out run holds its permit until it settles. */
 export class Limiter {
   readonly #concurrency: number
   readonly #pace: Pace | undefined
   readonly #waiting = new Set<LimitedRun>()
-  /** Those that wait for a slot. */
+  /** Called, waiting for a slot of the inbox. */
   readonly #called = new Set<LimitedRun>()
   #running = 0
   #timer: Timer | undefined
-  /** Mean run time (ms), 1 s at first. */
   #meanMs = 1_000
   /** Turn of the last event that was put back (`performance.now()`, ms). */
   #putBackAt = 0
@@ -89,7 +83,7 @@ export class Limiter {
     this.#pace = rate && new Pace(rate)
   }
 
-  /** Takes a permit, or returns false and calls the run in its turn. */
+  /** Takes a permit, or returns `false` and queues the run. */
   enter(run: LimitedRun): boolean {
     if (this.#waiting.size === 0 && this.#waitMs() <= 0) {
       this.#start()
@@ -100,7 +94,7 @@ export class Limiter {
     return false
   }
 
-  /** Takes the permit of a called run. False: it was not called. */
+  /** Takes the permit of a called run. Returns `false` if it was not called. */
   take(run: LimitedRun): boolean {
     if (!this.#called.delete(run)) return false
     this.#start()
@@ -108,7 +102,6 @@ export class Limiter {
     return true
   }
 
-  /** Withdraws a run. */
   leave(run: LimitedRun): void {
     this.#waiting.delete(run)
     this.#called.delete(run)
@@ -117,7 +110,7 @@ export class Limiter {
     this.#timer = undefined
   }
 
-  /** Delay of an event that is put back (ms): its turn, behind the earlier ones. Half of the waiting runs count, so that some always wait. */
+  /** Delay of an event that is put back (ms). Counts half of the queue as ahead of it, or the queue could run dry. */
   putBackMs(): number {
     const now = performance.now()
     const eachMs = Math.max(this.#pace?.intervalMs ?? 0, this.#meanMs / this.#concurrency, 1)
@@ -127,7 +120,7 @@ export class Limiter {
     return Math.ceil(this.#putBackAt / stepMs) * stepMs - now
   }
 
-  /** Makes the function that calls the handler and frees the permit once it has ended. */
+  /** Wraps the handler to release the permit once it settles. */
   around(handler: Handler<never, never>): Handler<never, never> {
     return (event, context) => {
       const startedAt = performance.now()
@@ -138,7 +131,7 @@ export class Limiter {
           ended()
           return result
         }
-        // One call of `then`: some queries run at each.
+        // Call `then` once: some query builders run the query on each call.
         const promise = Promise.resolve(result)
         void promise.then(ended, ended)
         return promise
@@ -169,11 +162,11 @@ export class Limiter {
     }
   }
 
-  /** Time until the next run can be called (ms). Infinity: once another one has started or ended. */
+  /** Time until the next run can be called (ms). `Infinity`: not before another run starts or ends. */
   #waitMs(): number {
     if (this.#running + this.#called.size >= this.#concurrency) return Number.POSITIVE_INFINITY
     if (this.#pace === undefined) return 0
-    // Called together, they could start together.
+    // One at a time: two called runs could start together.
     return this.#called.size > 0 ? Number.POSITIVE_INFINITY : this.#pace.nextAt - performance.now()
   }
 

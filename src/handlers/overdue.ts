@@ -2,15 +2,15 @@ import { historyOf } from '../inbox/operations/event-query.ts'
 import type { EventRecord, ReadableInbox } from '../inbox/reading.ts'
 import { type OverdueRecord, overdueIn, overdueType } from './expectations.ts'
 
-/** What became of an event that was not there at its deadline. */
+/** An overdue expectation, and whether its event came late. */
 export interface Overdue extends OverdueRecord {
-  /** The first awaited event that was accepted after the deadline. */
+  /** The awaited event, if accepted after the deadline. */
   readonly came: EventRecord | undefined
-  /** `unknown`: it may have come, since the inbox forgets what it has handled. */
+  /** `unknown` if the inbox keeps no handled events. */
   readonly outcome: 'missing' | 'came' | 'unknown'
 }
 
-/** Finds out whether what an overdue event reports has come since. `undefined` for the event of a delivery. */
+/** `undefined` if the record is not of an overdue event. */
 export async function readOverdue(inbox: ReadableInbox, record: EventRecord): Promise<Overdue | undefined> {
   const overdue = overdueIn(record)
   if (overdue === undefined) return undefined
@@ -22,16 +22,15 @@ export async function readOverdue(inbox: ReadableInbox, record: EventRecord): Pr
   return { ...overdue, came, outcome: came !== undefined ? 'came' : remembers ? 'missing' : 'unknown' }
 }
 
-/** Maximum number of overdue events that are counted: the newest. */
+/** Newest overdue events read. */
 const maxCounted = 100
 
-/** An overdue event and its outcome. */
 export interface OverdueEvent {
   readonly record: EventRecord
   readonly overdue: Overdue
 }
 
-/** Reads the newest overdue events. A sender can make up others of that type: they are left out. */
+/** Reads the newest overdue events, without deliveries that merely use their type. */
 export async function newestOverdue(inbox: ReadableInbox) {
   const { events, cursor } = (await inbox.events?.list({ type: overdueType, limit: maxCounted })) ?? { events: [] }
   const found: OverdueEvent[] = []

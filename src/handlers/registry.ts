@@ -17,22 +17,17 @@ import type { ErrorHandler, Handler, HandlerOptions } from './handler.ts'
 import { Limiter, type Limits, limitRules } from './limits.ts'
 import { type RetryOptions, type RetrySchedule, retrySchedule } from './retry.ts'
 
-/** A handler and its name. */
 export interface RegisteredHandler {
   readonly name: string
-  /** Gets the event as inboxes store it. */
+  /** Called with the event as stored, not yet typed by the sender. */
   readonly handler: Handler<never, never>
-  /** The function that was registered; absent for an expectation. */
+  /** What the user registered, for `off`. Absent for an expectation. */
   readonly given?: Handler<never, never> | undefined
-  /** `undefined` for every type, unknown ones included. */
+  /** `undefined`: every type, unknown ones included. */
   readonly types: readonly string[] | undefined
-  /** `true` if it runs for test deliveries as well. */
   readonly tests: boolean
-  /** Its own time limit, in ms. */
   readonly timeoutMs?: number | undefined
-  /** Its own schedule of retries. */
   readonly retry?: RetrySchedule | undefined
-  /** Its own limits of concurrency and rate. */
   readonly limiter?: Limiter | undefined
 }
 
@@ -44,12 +39,10 @@ const rules: Rules<HandlerOptions> = {
   ...limitRules,
 }
 
-/** The registered handlers, in the order of their registration. */
 export class HandlerRegistry {
   readonly expectations = new ExpectationRules()
   readonly #sender: AnySender
   #handlers: readonly RegisteredHandler[] = []
-  /** The handlers of expectations, which get no event of a sender. */
   #overdueHandlers: readonly RegisteredHandler[] = []
   #all: readonly RegisteredHandler[] = []
   #byType = new Map<string, readonly RegisteredHandler[]>()
@@ -58,8 +51,8 @@ export class HandlerRegistry {
   readonly #noLimits: string | undefined
 
   /**
-   * @param retry the receiver's options, if it retries
-   * @param noLimits the reason why handlers cannot have limits, if they cannot
+   * @param retry the receiver's; `undefined` if it does not retry
+   * @param noLimits name of the inbox, if it supports no limits
    * @throws WebhookError `invalid_option`
    */
   constructor(
@@ -76,7 +69,7 @@ export class HandlerRegistry {
     }
   }
 
-  /** The handlers, those of expectations included. Each change makes a new array. */
+  /** Includes the handlers of expectations. Copy-on-write. */
   get handlers(): readonly RegisteredHandler[] {
     return this.#all
   }
@@ -99,11 +92,7 @@ export class HandlerRegistry {
     this.#replace([...this.#handlers, { name: name ?? this.#nameFor(handler), ...call, ...settings }])
   }
 
-  /**
-   * Adds the rule of an expectation.
-   * @param accept takes what its handler looks up
-   * @throws WebhookError `invalid_option`
-   */
+  /** @throws WebhookError `invalid_option` */
   addExpectation(
     types: readonly string[],
     options: ExpectationOptions<string>,
@@ -142,7 +131,7 @@ export class HandlerRegistry {
     throw new WebhookError('invalid_option', `on: concurrency and rate have no effect with ${this.#noLimits}`)
   }
 
-  /** Removes a handler from the given types or, without `types`, from all types. */
+  /** Removes a handler from the given types, or from all without `types`. */
   remove(types: readonly string[] | undefined, handler: Handler<never, never> | undefined): void {
     if (types !== undefined) checkTypes('off', types, this.#sender)
     checkFunction('off', handler)
@@ -156,30 +145,28 @@ export class HandlerRegistry {
     )
   }
 
-  /** Returns the handlers of an event that was accepted. */
+  /** Handlers of an accepted event. For an overdue event: the one of its rule. */
   handlersOf(event: MediaEvent): readonly RegisteredHandler[] {
     const rule = ruleOf(event)
     if (rule === undefined) return this.handlersFor(event.type, event.test)
     return this.#overdueHandlers.filter(({ name }) => name === rule)
   }
 
-  /** Returns the effects of an accepted event on expectations. `undefined` if it has none. */
   expectationChanges(accepted: AcceptedEvent): ExpectationChanges | undefined {
     return this.#overdueHandlers.length === 0 ? undefined : this.expectations.expectationChanges(accepted)
   }
 
-  /** @param test `true` for a test delivery, which only the handlers that ask for it get */
+  /** @param test only the handlers registered with `tests: true` */
   handlersFor(type: string, test = false): readonly RegisteredHandler[] {
     if (test) return this.handlersFor(type).filter(({ tests }) => tests)
     const known = this.#byType.get(type)
     if (known !== undefined) return known
     const handlers = this.#handlers.filter(({ types }) => types?.includes(type) ?? true)
-    // Only the catalogue's types are cached: a sender can make up any number of others.
+    // Cache only catalogue types: a sender can make up others forever.
     if (this.#sender.types.includes(type)) this.#byType.set(type, handlers)
     return handlers
   }
 
-  /** Returns `true` if events of the type have handlers, or matter to an expectation. */
   handles(type: string, test?: boolean): boolean {
     return this.handlersFor(type, test).length > 0 || (!test && this.expectations.mention(type))
   }
@@ -208,5 +195,6 @@ export class HandlerRegistry {
 }
 
 function checkFunction(method: string, handler: unknown): void {
-  if (typeof handler !== 'function') throw new WebhookError('invalid_option', `${method}: a handler is a function`)
+  if (typeof handler !== 'function')
+    throw new WebhookError('invalid_option', `${method}: the handler must be a function`)
 }

@@ -2,11 +2,9 @@ import { recogniseAnyCopy, WebhookError } from '../errors.ts'
 import { durationText, parseDuration } from '../internal/duration.ts'
 import { retryAfterKey } from './attempt-failures.ts'
 
-// What a handler can throw to say what happens next.
-
 /**
- * A failure that another attempt would repeat. The handler that throws it does not run again for this event, unless the
- * event is replayed. The event becomes a dead letter once no other handler is retried.
+ * Throw it if a retry can't help. The handler does not run again for this event, unless the event is replayed. The
+ * event becomes a dead letter once no other handler is retried.
  *
  * ```ts
  * if (film === undefined) throw new PermanentFailure(`there is no film ${event.mediaId}`)
@@ -15,7 +13,7 @@ import { retryAfterKey } from './attempt-failures.ts'
 export class PermanentFailure extends Error {
   override readonly name = 'PermanentFailure'
 
-  /** @param reason the message that the dead letter has */
+  /** @param reason shown in the dead letter */
   constructor(reason: string, options?: ErrorOptions) {
     super(reason, options)
   }
@@ -25,8 +23,7 @@ recogniseAnyCopy(PermanentFailure, 'PermanentFailure')
 Object.defineProperty(PermanentFailure.prototype, retryAfterKey, { value: Number.POSITIVE_INFINITY })
 
 /**
- * A failure whose handler says when the next attempt follows, instead of the schedule of retries. It counts as an attempt:
- * after the last one the event is a dead letter.
+ * Throw it to set the delay before the next attempt. Does not add attempts: after the last one, the event is dead.
  *
  * ```ts
  * if (response.status === 429) throw new RetryAfter('90 s')
@@ -34,17 +31,16 @@ Object.defineProperty(PermanentFailure.prototype, retryAfterKey, { value: Number
  */
 export class RetryAfter extends Error {
   override readonly name = 'RetryAfter'
-  /** The pause before the next attempt, in ms. */
   readonly delayMs: number
 
   /**
-   * @param delay a number of ms, a text such as `90 s`, `10 min` or `2 h`, or the time of the next attempt; at most 24 days
+   * @param delay ms, a text such as `90 s`, `10 min` or `2 h`, or the time of the next attempt; at most 24 days
    * @throws WebhookError `invalid_option`
    */
   constructor(delay: number | string | Date, options?: ErrorOptions) {
     const delayMs = toMs(delay)
     const { message: why } = (options?.cause ?? {}) as Partial<Error>
-    super(`the handler asked for a pause of ${durationText(delayMs)}${why ? `: ${why}` : ''}`, options)
+    super(`the handler asked to retry after ${durationText(delayMs)}${why ? `: ${why}` : ''}`, options)
     this.delayMs = delayMs
   }
 }
@@ -56,12 +52,12 @@ Object.defineProperty(RetryAfter.prototype, retryAfterKey, {
   },
 })
 
-/** A timer can wait for little longer. */
+/** 24 days: `setTimeout` overflows soon after. */
 const maxMs = 24 * 86_400_000
 
 function toMs(delay: number | string | Date): number {
   const ms =
-    // A `Date` of any realm.
+    // Not `instanceof`: a `Date` may come from another realm.
     typeof (delay as Date)?.getTime === 'function'
       ? Math.max(0, (delay as Date).getTime() - Date.now())
       : typeof delay === 'string'
@@ -69,6 +65,6 @@ function toMs(delay: number | string | Date): number {
         : delay
   if (typeof ms === 'number' && ms >= 0 && ms <= maxMs) return Math.ceil(ms)
   const message =
-    "RetryAfter: give it a number of ms, a text such as '90 s', '10 min' or '2 h', or a Date, up to 24 days"
+    "RetryAfter: delay must be a number of ms, a text such as '90 s', '10 min' or '2 h', or a Date, up to 24 days"
   throw new WebhookError('invalid_option', message)
 }

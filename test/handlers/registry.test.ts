@@ -79,7 +79,7 @@ describe('the handler registry', () => {
 
   test('throws for an invalid handler or type', () => {
     const registry = new HandlerRegistry(mediaService)
-    expect(() => registry.add(undefined, untyped('publish'))).toThrow(invalid(/a handler is a function/))
+    expect(() => registry.add(undefined, untyped('publish'))).toThrow(invalid(/the handler must be a function/))
     expect(() => registry.add([untyped('encoding_finished')], publish)).toThrow(invalid(/encoding_finished/))
     expect(() => registry.add([], publish)).toThrow(invalid(/at least one/))
     expect(() => registry.addErrorHandler(untyped(undefined))).toThrow(invalid(/onError/))

@@ -90,11 +90,11 @@ describe('a RetryAfter', () => {
     const error = new RetryAfter('90 s', { cause })
     expect(error).toBeInstanceOf(Error)
     expect([error.name, error.delayMs, error.cause]).toEqual(['RetryAfter', 90_000, cause])
-    expect(error.message).toBe('the handler asked for a pause of 90 s: 429 Too Many Requests')
+    expect(error.message).toBe('the handler asked to retry after 90 s: 429 Too Many Requests')
     expect(new RetryAfter(0.5).delayMs).toBe(1)
     expect(new RetryAfter('24 d').delayMs).toBe(24 * 86_400_000)
     expect(new RetryAfter(0)).not.toHaveProperty('cause')
-    expect(new RetryAfter(7, { cause: 429 }).message).toBe('the handler asked for a pause of 7 ms')
+    expect(new RetryAfter(7, { cause: 429 }).message).toBe('the handler asked to retry after 7 ms')
   })
 
   test('takes a Date, also one in the past', () => {
@@ -132,7 +132,7 @@ describe('a RetryAfter', () => {
     expect(reports.map(({ retryInMs }) => retryInMs)).toEqual([25, 25, undefined])
     const [deadLetter] = await receiver.inbox.deadLetters.list()
     expect(deadLetter?.failures).toEqual([
-      { handler: 'busy', message: 'RetryAfter: the handler asked for a pause of 25 ms' },
+      { handler: 'busy', message: 'RetryAfter: the handler asked to retry after 25 ms' },
     ])
   })
 

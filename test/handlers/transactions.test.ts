@@ -42,7 +42,7 @@ function subject(options: Partial<ReceiverOptions<Transactional<Client>>> = {}) 
 }
 
 const misused = (message: string) => ({ code: 'invalid_transaction', message: `context.transaction: ${message}` })
-const once = misused('a handler can call it once, before it ends')
+const once = misused('call it once, before the handler ends')
 
 describe('context.transaction', () => {
   test('commits what it wrote, and resolves with the result of its function', async () => {

@@ -239,14 +239,14 @@ describe('receiver.expect rejects', () => {
     [
       'a type that would end itself',
       ['file.received', { ...rule, then: 'file.received' }, overdue],
-      'would end what it begins',
+      "can't both begin and end an expectation",
     ],
-    ['no time', ['file.received', { then: 'encoding.finished' }, overdue], 'within has to be a time'],
-    ['a time without a unit', ['file.received', { ...rule, within: '2' }, overdue], 'within has to be a time'],
-    ['a time that no timer reaches', ['file.received', { ...rule, within: '25 d' }, overdue], 'of up to 24 days'],
+    ['no time', ['file.received', { then: 'encoding.finished' }, overdue], 'within must be a duration'],
+    ['a time without a unit', ['file.received', { ...rule, within: '2' }, overdue], 'within must be a duration'],
+    ['a time that no timer reaches', ['file.received', { ...rule, within: '25 d' }, overdue], 'up to 24 days'],
     ['an unknown option', ['file.received', { ...rule, after: 1 }, overdue], 'there is no option after'],
     ['no rule', ['file.received', undefined, overdue], 'the options must be an object, such as { then }'],
-    ['no handler', ['file.received', rule], 'a handler is a function'],
+    ['no handler', ['file.received', rule], 'the handler must be a function'],
     ['an empty name', ['file.received', { ...rule, name: '' }, overdue], 'name must be a non-empty string'],
     [
       'a name that is taken',
@@ -259,7 +259,7 @@ describe('receiver.expect rejects', () => {
   })
 
   test.each([
-    ["ack 'handled'", { ack: 'handled' as const }, "works with ack 'accepted' only"],
+    ["ack 'handled'", { ack: 'handled' as const }, "needs ack 'accepted'"],
     ['a shared store', { inbox: memoryInbox({ store: sharedStore() }) }, 'memoryInbox keeps no expectations'],
     ['an inbox that keeps none', { inbox: otherInbox() }, 'other keeps no expectations'],
   ])('%s', (_, options, message) => {

@@ -130,8 +130,8 @@ describe('createReceiver does not take', () => {
   })
 
   test('a handler that is not a function', () => {
-    expect(build({ handlers: { 'encoding.finished': 'publish' } })).toThrow(invalid(/a handler is a function/))
-    expect(build({ handlers: { 'encoding.finished': null } })).toThrow(invalid(/a handler is a function/))
+    expect(build({ handlers: { 'encoding.finished': 'publish' } })).toThrow(invalid(/the handler must be a function/))
+    expect(build({ handlers: { 'encoding.finished': null } })).toThrow(invalid(/the handler must be a function/))
   })
 
   test.each([null, 'publish', () => {}])('%o as handlers', (handlers) => {
@@ -158,9 +158,9 @@ describe('on does not take', () => {
   test('an empty list of types, or a handler that is not a function', () => {
     expect(() => receiver.on([], () => {})).toThrow(invalid(/at least one event type/))
     for (const handler of [undefined, null, 'publish', {}].map(untyped)) {
-      expect(() => receiver.on('encoding.finished', handler)).toThrow(invalid(/^on: a handler is a function/))
-      expect(() => receiver.onAny(handler)).toThrow(invalid(/a handler is a function/))
-      expect(() => receiver.onError(handler)).toThrow(invalid(/onError: a handler is a function/))
+      expect(() => receiver.on('encoding.finished', handler)).toThrow(invalid(/^on: the handler must be a function/))
+      expect(() => receiver.onAny(handler)).toThrow(invalid(/the handler must be a function/))
+      expect(() => receiver.onError(handler)).toThrow(invalid(/onError: the handler must be a function/))
     }
   })
 
