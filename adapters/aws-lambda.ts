@@ -23,8 +23,8 @@ export function lambdaHandler(receiver: ReceiverSource<[]>): (event: LambdaHttpE
   const mounted = new MountedReceiver('lambdaHandler', receiver)
   return async (event) => {
     const delivery = toDelivery(event)
-    const found = mounted.ready ?? (await mounted.get([]))
-    const answer = found === undefined ? noReceiver : await found.receive(delivery)
+    const resolved = mounted.ready ?? (await mounted.get([]))
+    const answer = resolved === undefined ? noReceiver : await resolved.receive(delivery)
     return toResponse(event, delivery.method === 'HEAD' ? { ...answer, body: '' } : answer)
   }
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
 import type { Receiver } from '../src/index.ts'
 import { checkedApart, checkOptions, type Rule, required, timeLimit } from '../src/internal/check-options.ts'
 import { toDelivery } from './node.ts'
-import { acknowledge, limitRest, unreadRest } from './shared/acknowledge.ts'
+import { acknowledge, drainOf, limitDrain } from './shared/acknowledge.ts'
 import { afterParsers } from './shared/after-parsers.ts'
 import { checkReceiver } from './shared/check-receiver.ts'
 import { fixInFastify } from './shared/consumed-body.ts'
@@ -69,13 +69,13 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
   scope.all(url, async (request, reply) => {
     const { raw } = request
     const acknowledgement = await receiver.receive(afterParsers(toDelivery(raw), request, fixInFastify))
-    const rest = unreadRest(acknowledgement, raw)
-    if (rest === 'long') {
+    const drain = drainOf(acknowledgement, raw)
+    if (drain === 'long') {
       // Fastify ends a response with its body, and the connection with it.
       for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string)
       return acknowledge(acknowledgement, raw, reply.hijack().raw)
     }
-    if (rest !== 'none') limitRest(rest, raw, reply.raw)
+    if (drain !== 'none') limitDrain(drain, raw, reply.raw)
     const { status, headers, body } = acknowledgement
     // Fastify would add a charset to the type of text, and write the body of an answer to HEAD.
     return reply

@@ -34,14 +34,14 @@ export function fetchHandler<Context extends readonly unknown[] = []>(
 ): (request: Request, ...context: [...Context, ...unknown[]]) => Promise<Response> {
   const mounted = new MountedReceiver('fetchHandler', receiver)
   checkOptions('fetchHandler', options, { waitUntil: aFunction })
-  const { waitUntil: given } = options
+  const { waitUntil: givenWaitUntil } = options
   return async (request, ...context) => {
     const { method, url, headers } = request
     // Workers pass (request, env, context); Netlify, Vercel and others (request, context).
-    const waitUntil = given ?? findWaitUntil(() => context)
-    const found = mounted.ready ?? (await mounted.get(context as unknown as Context))
+    const waitUntil = givenWaitUntil ?? findWaitUntil(() => context)
+    const resolved = mounted.ready ?? (await mounted.get(context as unknown as Context))
     const delivery: Delivery = { method, url, headers, body: unreadBody(request), waitUntil }
-    const { status, ...answer } = found === undefined ? noReceiver : await found.receive(delivery)
+    const { status, ...answer } = resolved === undefined ? noReceiver : await resolved.receive(delivery)
     return new Response(method === 'HEAD' ? null : answer.body, { status, headers: answer.headers })
   }
 }

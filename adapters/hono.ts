@@ -3,7 +3,7 @@ import type { Context, Env as HonoEnv } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Delivery } from '../src/index.ts'
 import { toDelivery } from './node.ts'
-import { withMark } from './shared/after-parsers.ts'
+import { withByteOrderMark } from './shared/after-parsers.ts'
 import { fixInHono } from './shared/consumed-body.ts'
 import { MountedReceiver, noReceiver, type ReceiverSource } from './shared/mounted-receiver.ts'
 import { findWaitUntil, unreadBody } from './shared/web.ts'
@@ -29,8 +29,8 @@ export function honoHandler<Env extends HonoEnv = any>(
   const mounted = new MountedReceiver('honoHandler', receiver)
   return async (context) => {
     const delivery = await readDelivery(context)
-    const found = mounted.ready ?? (await mounted.get([context]))
-    const { status, headers, body } = found === undefined ? noReceiver : await found.receive(delivery)
+    const resolved = mounted.ready ?? (await mounted.get([context]))
+    const { status, headers, body } = resolved === undefined ? noReceiver : await resolved.receive(delivery)
     // Every server adds the length of a text itself. Hono takes a single field as it is. Of several it makes a
     // `Headers`, at a tenth of the CPU of a delivery.
     const { 'content-length': _, ...fields } = headers
@@ -68,7 +68,7 @@ async function cachedBody({ bodyCache, raw }: Context['req']): Promise<Delivery[
     if (json !== undefined) return { parsed: await json, fix: fixInHono }
     const body = await (arrayBuffer ?? text ?? blob)
     if (body === undefined) return undefined
-    return async () => withMark(new Uint8Array(await new Response(body).arrayBuffer()), raw.headers)
+    return async () => withByteOrderMark(new Uint8Array(await new Response(body).arrayBuffer()), raw.headers)
   } catch {
     // The middleware also failed to read it.
     return () => 'incomplete'

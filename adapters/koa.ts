@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Receiver } from '../src/index.ts'
 import { toDelivery } from './node.ts'
-import { acknowledge, limitRest, unreadRest } from './shared/acknowledge.ts'
+import { acknowledge, drainOf, limitDrain } from './shared/acknowledge.ts'
 import { afterParsers } from './shared/after-parsers.ts'
 import { checkReceiver } from './shared/check-receiver.ts'
 import { fixInKoa } from './shared/consumed-body.ts'
@@ -36,13 +36,13 @@ export function koaHandler(receiver: Pick<Receiver, 'receive'>): (context: KoaCo
     const { req, res, request } = context
     const acknowledgement = await receiver.receive(afterParsers(toDelivery(req), request, fixInKoa))
     context.status = acknowledgement.status
-    const rest = unreadRest(acknowledgement, req)
-    if (rest === 'long') {
+    const drain = drainOf(acknowledgement, req)
+    if (drain === 'long') {
       // Koa ends a response with its body, and the connection with it.
       context.respond = false
       return acknowledge(acknowledgement, req, res)
     }
-    if (rest !== 'none') limitRest(rest, req, res)
+    if (drain !== 'none') limitDrain(drain, req, res)
     context.set(acknowledgement.headers)
     context.body = acknowledgement.body
   }

@@ -31,12 +31,12 @@ export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
     // For a body that came with the head: it is read without waiting, at 7 % less CPU. A flowing stream would give it
     // to other readers in the meantime.
     if (request.readableFlowing !== true) await undefined
-    if (typeof response?.writeHead !== 'function') throw notOfNode
+    if (typeof response?.writeHead !== 'function') throw foreignRequest
     acknowledge(await receiver.receive(deliveryOf(http1Request, 'if-heard')), http1Request, http1Response)
   }
 }
 
-const notOfNode = new WebhookError(
+const foreignRequest = new WebhookError(
   'invalid_option',
   "nodeHandler: give it Node's own request and response: request.raw and reply.raw in Fastify, ctx.req and ctx.res in Koa",
 )
@@ -94,7 +94,7 @@ class RawHeaders implements DeliveryHeaders {
 }
 
 function bodyOf(request: RoutedRequest, headers: DeliveryHeaders, end: RequestEnd): Delivery['body'] {
-  if (isBuffered(request, headers)) return (limit) => takeBuffered(request, limit, end)
+  if (isBuffered(request, headers)) return (limit) => readBuffered(request, limit, end)
   if (request.httpVersionMajor === 2) rememberSession(request)
   // Some parsers set an empty `body` on requests that they leave alone, so only the stream tells whether it was read.
   // HTTP/2 also ends the stream of a request that was reset.
@@ -122,7 +122,7 @@ function isBuffered(request: IncomingMessage, headers: DeliveryHeaders): boolean
 }
 
 /** Reads a body that is buffered, without a listener and a promise. */
-function takeBuffered(request: IncomingMessage, limit: number, end: RequestEnd): ReturnType<BodyReader> {
+function readBuffered(request: IncomingMessage, limit: number, end: RequestEnd): ReturnType<BodyReader> {
   const bytes: Buffer | null = request.read()
   // Another reader has read it since.
   if (bytes === null) return 'incomplete'

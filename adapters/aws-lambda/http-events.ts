@@ -55,8 +55,8 @@ export function toDelivery(event: LambdaHttpEvent): Delivery {
     return delivery(event, httpMethod, withQuery(path, queryOf(event)), multiValueHeaders ?? multi(headers))
   }
   const message = 'lambdaHandler: the event is not an HTTP request of API Gateway, a function URL or a load balancer'
-  const isOfSqs = Array.isArray((event as { Records?: unknown } | undefined)?.Records)
-  throw new WebhookError('invalid_option', isOfSqs ? `${message}; messages of SQS go to sqsHandler` : message)
+  const isSqsEvent = Array.isArray((event as { Records?: unknown } | undefined)?.Records)
+  throw new WebhookError('invalid_option', isSqsEvent ? `${message}; messages of SQS go to sqsHandler` : message)
 }
 
 const isHttpApi = (event: Partial<LambdaHttpEvent> | null | undefined): event is HttpApiEvent =>

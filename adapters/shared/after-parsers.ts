@@ -18,13 +18,16 @@ export function afterParsers(delivery: Delivery, request: ParsedRequest, fix: st
 
 /** Returns the bytes that a parser has kept, as they were or as text. */
 export const keptBytes = (request: ParsedRequest, headers: DeliveryHeaders): Uint8Array | undefined =>
-  toBytes(kept(request, 'rawBody'), headers) ?? toBytes(kept(request, 'body'), headers)
+  toBytes(memberOf(request, 'rawBody'), headers) ?? toBytes(memberOf(request, 'body'), headers)
 
 /** The body of a request whose bytes are gone. */
-export const consumed = (request: ParsedRequest, fix: string): ParsedBody => ({ parsed: kept(request, 'body'), fix })
+export const consumed = (request: ParsedRequest, fix: string): ParsedBody => ({
+  parsed: memberOf(request, 'body'),
+  fix,
+})
 
 /** Reads a member. Some platforms parse in a getter, which throws if the body is no JSON. */
-function kept(request: ParsedRequest, member: keyof ParsedRequest): unknown {
+function memberOf(request: ParsedRequest, member: keyof ParsedRequest): unknown {
   try {
     return request[member]
   } catch {
@@ -37,20 +40,20 @@ const isBytes = (body: unknown): body is Uint8Array => Object.prototype.toString
 
 function toBytes(body: unknown, headers: DeliveryHeaders): Uint8Array | undefined {
   if (isBytes(body)) return body
-  return typeof body === 'string' ? withMark(Buffer.from(body), headers) : undefined
+  return typeof body === 'string' ? withByteOrderMark(Buffer.from(body), headers) : undefined
 }
 
-const mark = [0xef, 0xbb, 0xbf]
+const byteOrderMark = [0xef, 0xbb, 0xbf]
 
 /**
  * Puts back the byte order mark that is lost when bytes become text, and that a signature covers. The declared length shows
  * that it is missing.
  */
-export function withMark(bytes: Uint8Array, headers: DeliveryHeaders): Uint8Array {
+export function withByteOrderMark(bytes: Uint8Array, headers: DeliveryHeaders): Uint8Array {
   const missing = Number(headers.get('content-length')) - bytes.byteLength
-  if (missing !== mark.length || headers.get('content-encoding') !== null) return bytes
-  const marked = new Uint8Array(bytes.byteLength + mark.length)
-  marked.set(mark)
-  marked.set(bytes, mark.length)
+  if (missing !== byteOrderMark.length || headers.get('content-encoding') !== null) return bytes
+  const marked = new Uint8Array(bytes.byteLength + byteOrderMark.length)
+  marked.set(byteOrderMark)
+  marked.set(bytes, byteOrderMark.length)
   return marked
 }

@@ -13,13 +13,13 @@ const inNextPages = 'write export const config = { api: { bodyParser: false } } 
 
 const inNode = 'mount the receiver before the parser, or let the parser keep the bytes as request.rawBody'
 
-const notOfNode =
+const foreignRequest =
   "this request is not a stream of Node: give the adapter Node's own, which is request.raw in Fastify and ctx.req in Koa, or " +
   'set its rawBody to the bytes'
 
 /** For a request of node:http, or of a framework that adds to it. */
 export function fixInNode(request: IncomingMessage): string {
-  if (request.readableFlowing === undefined) return notOfNode
+  if (request.readableFlowing === undefined) return foreignRequest
   const { app } = request as { app?: { use?: unknown } }
   if (typeof app?.use === 'function') return inExpress
   return 'previewData' in request ? inNextPages : inNode

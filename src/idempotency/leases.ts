@@ -14,9 +14,9 @@ interface Lease {
   /** Its time (`performance.now()`, ms). */
   dueAt: number
   /** True while a renewal waits for its answer. */
-  isAsking?: boolean
+  isPending?: boolean
   /** True once `onEnd` was called, until the lease is renewed. */
-  hasEnded?: boolean
+  hasExpired?: boolean
   /** Called once the lease has ended and the store has said which owner has the key. */
   settled?: (() => void) | undefined
   /** Set once the key's handlers are done; called once the store has recorded that. */
@@ -52,9 +52,9 @@ export class Leases implements Claims {
     const sentAt = performance.now()
     try {
       const answer = this.#store.claim(key, owner, this.#leaseMs)
-      if (!isPromise(answer)) return this.#keep(key, owner, sentAt, answer)
-      return this.#inTime(answer)
-        .then((claim) => this.#keep(key, owner, sentAt, claim))
+      if (!isPromise(answer)) return this.#hold(key, owner, sentAt, answer)
+      return this.#withinLease(answer)
+        .then((claim) => this.#hold(key, owner, sentAt, claim))
         .catch((error) => {
           // If the store carries out the claim anyway, the claim is then released.
           answer.then(
@@ -68,20 +68,20 @@ export class Leases implements Claims {
     }
   }
 
-  async #inTime<T>(answer: MaybePromise<T>): Promise<T> {
+  async #withinLease<T>(answer: MaybePromise<T>): Promise<T> {
     const startedAt = performance.now()
     const late = (): never => {
       throw new Error(`no answer within ${this.#leaseMs} ms`)
     }
-    const inTime = await within(this.#leaseMs, Promise.resolve(answer), late)
+    const result = await within(this.#leaseMs, Promise.resolve(answer), late)
     // A process that was paused reads the answer before its timer fires, and the lease may have run out meanwhile.
-    return performance.now() - startedAt < this.#leaseMs ? inTime : late()
+    return performance.now() - startedAt < this.#leaseMs ? result : late()
   }
 
-  #keep(key: string, owner: string, sentAt: number, claim: Claim): Claim {
+  #hold(key: string, owner: string, sentAt: number, claim: Claim): Claim {
     if (claim === 'claimed') {
-      this.#forget(key)
-      const clock = new LeaseClock(this.#leaseMs, () => this.#ended(key, lease))
+      this.#drop(key)
+      const clock = new LeaseClock(this.#leaseMs, () => this.#expired(key, lease))
       const lease: Lease = { owner, clock, dueAt: sentAt }
       clock.renewed(sentAt)
       this.#held.set(key, lease)
@@ -92,7 +92,7 @@ export class Leases implements Claims {
     return claim
   }
 
-  #forget(key: string): void {
+  #drop(key: string): void {
     const lease = this.#held.get(key)
     if (lease === undefined) return
     this.#held.delete(key)
@@ -111,26 +111,26 @@ export class Leases implements Claims {
     const lease = this.#held.get(key)
     if (lease === undefined) return recorded()
     lease.recorded = recorded
-    void this.#tryToComplete(key, lease)
+    void this.#complete(key, lease)
   }
 
-  #tryToComplete(key: string, lease: Lease): MaybePromise<void> {
+  #complete(key: string, lease: Lease): MaybePromise<void> {
     try {
       const completed = this.#store.complete(key, lease.owner)
       if (!isPromise(completed)) return this.#completed(key, lease, completed)
-      return this.#inTime(completed).then(
+      return this.#withinLease(completed).then(
         (answer) => this.#completed(key, lease, answer),
-        (error) => this.#failed('complete', key, error),
+        (error) => this.#warnFailed('complete', key, error),
       )
     } catch (error) {
-      this.#failed('complete', key, error)
+      this.#warnFailed('complete', key, error)
     }
   }
 
   #completed(key: string, lease: Lease, completed: boolean): void {
     // Two tries can be pending, and the other one was answered first.
     if (this.#held.get(key) !== lease) return
-    this.#forget(key)
+    this.#drop(key)
     if (!completed)
       this.#logger.warn({ key }, 'the lease was lost before its event was done; the event may be handled twice')
     lease.recorded?.()
@@ -140,14 +140,14 @@ export class Leases implements Claims {
   async release(key: string): Promise<void> {
     const lease = this.#held.get(key)
     if (lease === undefined) return
-    this.#forget(key)
+    this.#drop(key)
     await this.#release(key, lease.owner)
   }
 
   isOver(key: string): boolean {
     const lease = this.#held.get(key)
     if (lease === undefined || !lease.clock.isOver) return false
-    this.#ended(key, lease)
+    this.#expired(key, lease)
     return true
   }
 
@@ -163,9 +163,9 @@ export class Leases implements Claims {
     // Later claims get a new owner, so that a release that arrives late cannot undo one of them.
     this.#owner = undefined
     try {
-      await this.#inTime(this.#store.release(key, owner))
+      await this.#withinLease(this.#store.release(key, owner))
     } catch (error) {
-      this.#failed('release', key, error)
+      this.#warnFailed('release', key, error)
     }
   }
 
@@ -173,7 +173,7 @@ export class Leases implements Claims {
     const outcome = 'its event may be handled again if it is delivered again'
     for (const [key, { recorded }] of this.#held) {
       if (recorded) this.#logger.warn({ key }, `the inbox closed before it could complete a claim; ${outcome}`)
-      this.#forget(key)
+      this.#drop(key)
     }
   }
 
@@ -182,28 +182,28 @@ export class Leases implements Claims {
     const now = performance.now()
     const third = this.#leaseMs / 3
     const { leftMs } = lease.clock
-    const isEnding = leftMs > 0 && leftMs < third * 1.5 && lease.recorded === undefined
+    const isNearExpiry = leftMs > 0 && leftMs < third * 1.5 && lease.recorded === undefined
     // Counted from the claim: after the event loop was blocked, the renewals of many claims must not stay together.
-    do lease.dueAt += isEnding ? third / 2 : third
+    do lease.dueAt += isNearExpiry ? third / 2 : third
     while (lease.dueAt <= now)
-    lease.timer = setTimeout(() => this.#beat(key, lease), lease.dueAt - now)
+    lease.timer = setTimeout(() => this.#tick(key, lease), lease.dueAt - now)
     unref(lease.timer)
   }
 
-  #beat(key: string, lease: Lease): void {
+  #tick(key: string, lease: Lease): void {
     this.isOver(key)
     this.#renewLater(key, lease)
-    if (lease.isAsking) return
-    lease.isAsking = true
-    const answered = lease.recorded ? this.#tryToComplete(key, lease) : this.#renew(key, lease)
+    if (lease.isPending) return
+    lease.isPending = true
+    const answered = lease.recorded ? this.#complete(key, lease) : this.#renew(key, lease)
     void Promise.resolve(answered).finally(() => {
-      lease.isAsking = false
+      lease.isPending = false
     })
   }
 
-  #ended(key: string, lease: Lease): void {
-    if (lease.recorded !== undefined || lease.hasEnded) return
-    lease.hasEnded = true
+  #expired(key: string, lease: Lease): void {
+    if (lease.recorded !== undefined || lease.hasExpired) return
+    lease.hasExpired = true
     const outcome = 'another process may handle its event'
     this.#logger.warn({ key }, `a claim has ended before the idempotency store renewed it; ${outcome}`)
     this.#onEnd?.(key)
@@ -212,24 +212,24 @@ export class Leases implements Claims {
   async #renew(key: string, lease: Lease): Promise<void> {
     const sentAt = performance.now()
     try {
-      if (await this.#inTime(this.#store.renew(key, lease.owner, this.#leaseMs))) {
+      if (await this.#withinLease(this.#store.renew(key, lease.owner, this.#leaseMs))) {
         if (this.#held.get(key) !== lease) return
         lease.clock.renewed(sentAt)
-        lease.hasEnded = false
+        lease.hasExpired = false
         lease.settled?.()
         return
       }
     } catch (error) {
-      return this.#failed('renew', key, error)
+      return this.#warnFailed('renew', key, error)
     }
     // It may have been completed or released while the store answered.
     if (this.#held.get(key) !== lease || lease.recorded !== undefined) return
-    this.#forget(key)
+    this.#drop(key)
     this.#onLost(key)
     lease.settled?.()
   }
 
-  #failed(step: string, key: string, error: unknown): void {
+  #warnFailed(step: string, key: string, error: unknown): void {
     this.#logger.warn({ key, err: error }, `the idempotency store could not ${step} a claim`)
   }
 }

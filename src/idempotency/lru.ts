@@ -49,7 +49,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   /**
    * Returns true if `owner` may decide on the key: it holds the lease, or no owner holds one or has finished the key.
    */
-  const mayDecide = (key: string, owner: string): boolean => {
+  const mayWrite = (key: string, owner: string): boolean => {
     const lease = leases.get(key)
     return lease === undefined ? !done.has(key) : lease.owner === owner
   }
@@ -65,12 +65,12 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
       return 'claimed'
     },
     renew(key, owner, leaseMs) {
-      if (!mayDecide(key, owner)) return false
+      if (!mayWrite(key, owner)) return false
       leases.set(key, { owner, expiresAt: now() + leaseMs })
       return true
     },
     complete(key, owner) {
-      if (!mayDecide(key, owner) && done.peek(key) !== owner) return false
+      if (!mayWrite(key, owner) && done.peek(key) !== owner) return false
       leases.delete(key)
       done.set(key, owner)
       return true

@@ -86,7 +86,7 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
   const { client, prefix = 'media-webhooks:', ttlMs = 86_400_000, timeoutMs = 2_000 } = options ?? {}
   const run = scriptRunner(client, timeoutMs)
   // ioredis can be told to write numbers as strings, and clients over HTTP can read strings as numbers.
-  const decide = async (script: string, key: string, ...parameters: string[]) =>
+  const succeeds = async (script: string, key: string, ...parameters: string[]) =>
     Number(await run(script, prefix + key, parameters)) === 1
   let claims = 0
   let noncePrefix: string | undefined
@@ -101,9 +101,9 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
       }
       return String(await run(claim, prefix + key, [owner, `${leaseMs}`, nonce], release)) as Claim
     },
-    renew: (key: string, owner: string, leaseMs: number) => decide(renew, key, owner, `${leaseMs}`),
-    complete: (key: string, owner: string) => decide(complete, key, owner, `${ttlMs}`),
-    release: (key: string, owner: string) => decide(release, key, owner),
+    renew: (key: string, owner: string, leaseMs: number) => succeeds(renew, key, owner, `${leaseMs}`),
+    complete: (key: string, owner: string) => succeeds(complete, key, owner, `${ttlMs}`),
+    release: (key: string, owner: string) => succeeds(release, key, owner),
   } satisfies StoreSteps
   return defineStore(steps)
 }

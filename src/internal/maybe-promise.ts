@@ -13,13 +13,13 @@ export const whenever = <T, R>(value: MaybePromise<T>, next: (value: T) => Maybe
   isPromise(value) ? value.then(next) : next(value)
 
 /** Takes the duration of a step, and its error if it failed. */
-type Measured = (step: string, durationMs: number, error?: unknown) => void
+type ReportStep = (step: string, durationMs: number, error?: unknown) => void
 
 /** Runs a step, and reports how long it took, in ms, and its error. Without a reporter, nothing is measured. */
-export function measure<Returned>(measured: Measured | undefined, step: string, run: () => Returned): Returned {
-  if (measured === undefined) return run()
+export function measure<Returned>(report: ReportStep | undefined, step: string, run: () => Returned): Returned {
+  if (report === undefined) return run()
   const startedAt = performance.now()
-  const ended = (error?: unknown) => measured(step, performance.now() - startedAt, error)
+  const ended = (error?: unknown) => report(step, performance.now() - startedAt, error)
   try {
     const result = run()
     if (isPromise<unknown>(result)) result.then(() => ended(), ended)

@@ -15,16 +15,16 @@ export const withoutOwnFrames = (stack: string): string =>
     .join('\n')
 
 /** Maximum size of {@link userFrames}, and of the end of a stack that is searched: its message can be a whole page. */
-const most = { frames: 10, characters: 1_500, searched: 10_000 }
+const limits = { frames: 10, characters: 1_500, stackCharacters: 10_000 }
 
 /** The frames of an error's stack that are the user's code, the innermost first: none of Node, packages and this one. */
 export function userFrames({ stack }: { readonly stack?: unknown }): string | undefined {
   if (typeof stack !== 'string') return undefined
   const frames = stack
-    .slice(-most.searched)
+    .slice(-limits.stackCharacters)
     .split('\n')
     .filter((line) => isFrame(line) && !isOwn(line) && !/[( ]node:|[\\/]node_modules[\\/]|<anonymous>\)?$/.test(line))
-    .slice(0, most.frames)
+    .slice(0, limits.frames)
   const text = frames.map((line) => line.trim()).join('\n')
-  return text === '' ? undefined : text.slice(0, most.characters)
+  return text === '' ? undefined : text.slice(0, limits.characters)
 }

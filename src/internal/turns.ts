@@ -8,10 +8,10 @@ export class Turns {
   #since = performance.now()
 
   due(): Promise<void> | undefined {
-    return performance.now() - this.#since < maxMs ? undefined : this.#take()
+    return performance.now() - this.#since < maxMs ? undefined : this.#yield()
   }
 
-  async #take(): Promise<void> {
+  async #yield(): Promise<void> {
     await nextTurn()
     this.#since = performance.now()
   }

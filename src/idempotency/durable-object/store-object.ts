@@ -62,10 +62,10 @@ export class StoreObject {
   #claim(input: ClaimInput): Claim {
     this.#removeExpired()
     const held = this.#get(input.key)
-    const lasts = held !== undefined && held.expires_at > Date.now()
-    if (lasts && held.done === 1) return 'done'
-    if (lasts && held.claim !== input.claim) return 'in-progress'
-    if (!lasts) this.#put(input, 0)
+    const isLive = held !== undefined && held.expires_at > Date.now()
+    if (isLive && held.done === 1) return 'done'
+    if (isLive && held.claim !== input.claim) return 'in-progress'
+    if (!isLive) this.#put(input, 0)
     return 'claimed'
   }
 
