@@ -5,19 +5,18 @@ export type { HttpApiEvent, LambdaHttpEvent, LambdaHttpResponse, RestApiEvent } 
 export { type SqsBatchResponse, type SqsEvent, type SqsRecord, sqsHandler } from './aws-lambda/sqs.ts'
 
 /**
- * Mounts a receiver in an AWS Lambda function behind API Gateway (REST and HTTP APIs), a function URL or an Application
- * Load Balancer.
+ * Mounts a receiver in AWS Lambda behind API Gateway (REST or HTTP), a function URL or an Application Load Balancer.
  *
  * ```ts
  * export const receive = lambdaHandler(receiver)
  * ```
  *
- * Lambda freezes a sandbox once it has answered, so use `queueInbox`, and {@link sqsHandler} to consume its queue. On Lambda,
- * `createReceiver` throws if its inbox would lose events, and warns if it can lose them or handle them twice.
- * @param receiver the receiver, or a function that makes it at the first delivery, and may return a promise. If it fails,
- * deliveries are answered 500 `internal`, the reason is written to the console, and the next delivery calls it again.
+ * Lambda freezes the sandbox after the answer, so use `queueInbox`, and {@link sqsHandler} to consume its queue. On
+ * Lambda `createReceiver` throws if its inbox would lose events, and warns if it can lose them or handle them twice.
+ * @param receiver the receiver, or a function (sync or async) that makes it at the first delivery. While it fails,
+ * deliveries are answered 500 `internal`, the reason goes to the console, and the next delivery tries again.
  * @returns a function that rejects only for an event that is not an HTTP request
- * @throws WebhookError `invalid_option` when it is given neither a receiver nor a function
+ * @throws WebhookError `invalid_option` without a receiver or a function
  */
 export function lambdaHandler(receiver: ReceiverSource<[]>): (event: LambdaHttpEvent) => Promise<LambdaHttpResponse> {
   const mounted = new MountedReceiver('lambdaHandler', receiver)

@@ -11,12 +11,10 @@ import { checkReceiver } from './shared/check-receiver.ts'
  * app.use(express.json()) // body parsers come after it
  * ```
  *
- * It reads the body itself, or uses the bytes of `express.raw`, `express.text` or `req.rawBody`. Behind
- * `express.json()` only verifiers that need no bytes work. With the others, deliveries are answered 500, and the log
- * says how to fix it.
- *
- * Its type names only Node's request and response, which both versions of Express pass, so it fits the types of either.
- * @throws WebhookError `invalid_option` when it is given no receiver
+ * Reads the body itself, or uses the bytes of `express.raw`, `express.text` or `req.rawBody`. Behind `express.json()`
+ * only verifiers that need no bytes work; with any other, deliveries are answered 500 and the log has the fix. Typed
+ * with Node's request and response, so it fits both versions of Express.
+ * @throws WebhookError `invalid_option` without a receiver
  */
 export function expressHandler(
   receiver: Pick<Receiver, 'receive'>,

@@ -11,12 +11,12 @@ import { closeIdleConnections } from './shared/idle-connections.ts'
 
 /** The options of `fastifyReceiver`. */
 export interface FastifyReceiverOptions {
-  /** The receiver. It is closed with the server. */
+  /** The receiver, closed with the server. */
   readonly receiver: Pick<Receiver, 'receive' | 'close'> & Partial<Pick<Receiver, 'setup' | 'inbox'>>
-  /** The path of the webhook, under the prefix of the plugin if it is registered with one. */
+  /** The path of the webhook, relative to the plugin's prefix. */
   readonly url: string
   /**
-   * Maximum wait for handlers when the server closes, in ms. It begins once the requests in flight are answered.
+   * Maximum wait for handlers when the server closes (ms), counted from the last answer.
    * @defaultValue 10_000
    */
   readonly closeTimeoutMs?: number
@@ -24,7 +24,7 @@ export interface FastifyReceiverOptions {
 
 const path: Rule = ["the path of the webhook, such as '/webhooks/media'", (value) => typeof value === 'string']
 
-/** Its own options, and those that Fastify takes for every plugin. */
+/** Our options, and those every Fastify plugin takes. */
 const rules = {
   receiver: checkedApart,
   url: required(path),
@@ -36,22 +36,21 @@ const rules = {
 
 const onClosing =
   'fastifyReceiver: Fastify answers 503 to deliveries that arrive while it closes, and some senders never send them ' +
-  'again: create it with return503OnClosing: false'
+  'again: create Fastify with return503OnClosing: false'
 
 /**
- * Mounts a receiver in Fastify 5 or 4, as a plugin.
+ * Fastify 5 and 4 plugin that mounts a receiver.
  *
  * ```ts
  * const app = fastify({ return503OnClosing: false })
  * app.register(fastifyReceiver, { receiver, url: '/webhooks/media' })
  * ```
  *
- * The receiver reads the body itself, in a scope of its own. The content type parsers and `bodyLimit` of the
- * application stay as they are, and do not apply to it. `app.close()` stops listening, lets the requests in flight be
- * answered, and then closes the receiver. Without `return503OnClosing: false`, Fastify itself answers 503 to deliveries
- * that arrive over open connections meanwhile. Some senders never send those again. The receiver's log says so at the
- * start.
- * @throws WebhookError `invalid_option`; `app.ready()` rejects with it
+ * The receiver reads the body itself, in an encapsulated scope: the application's content type parsers and `bodyLimit`
+ * do not apply. `app.close()` stops listening, waits for the requests in flight, then closes the receiver. Meanwhile
+ * Fastify answers 503 to deliveries on open connections, unless `return503OnClosing` is `false`. Some senders never
+ * retry those, so the receiver logs a warning at start-up.
+ * @throws WebhookError `invalid_option`, as a rejection of `app.ready()`
  */
 export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async (scope, options) => {
   const { receiver, url, closeTimeoutMs: timeoutMs = 10_000 } = options
@@ -62,7 +61,7 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', ({ raw }, payload, done) => {
     if (payload === raw && payload.readableFlowing === null) return done(null)
-    // A hook of another plugin reads it. The bytes that the plugin keeps are there after the end.
+    // Another plugin's hook is reading the body. The bytes it keeps are complete at the end of the stream.
     finished(payload.resume(), () => done(null))
   })
 
@@ -71,13 +70,13 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
     const acknowledgement = await receiver.receive(afterParsers(toDelivery(raw), request, fixInFastify))
     const drain = drainOf(acknowledgement, raw)
     if (drain === 'long') {
-      // Fastify ends a response with its body, and the connection with it.
+      // Fastify would end the response, and with it the connection, before the drain.
       for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string)
       return acknowledge(acknowledgement, raw, reply.hijack().raw)
     }
     if (drain !== 'none') limitDrain(drain, raw, reply.raw)
     const { status, headers, body } = acknowledgement
-    // Fastify would add a charset to the type of text, and write the body of an answer to HEAD.
+    // Bytes, because Fastify adds a charset to text. It would also write a body to HEAD.
     return reply
       .code(status)
       .headers(headers)
@@ -89,25 +88,25 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
     receiver.inbox?.retryNow?.()
     stopClosingIdle = closeIdleConnections(scope.server)
   })
-  // Fastify calls it once the server has closed.
+  // Runs once the server has closed.
   scope.addHook('onClose', async () => {
     stopClosingIdle()
     await receiver.close({ timeoutMs })
   })
 }
 
-// The symbols that fastify-plugin would add. Fastify checks the version when it registers the plugin.
+// What fastify-plugin would set. Fastify checks the version at registration.
 Object.assign(fastifyReceiver, {
   [Symbol.for('fastify.display-name')]: 'media-webhooks',
   [Symbol.for('plugin-meta')]: { name: 'media-webhooks', fastify: '^4.16.0 || ^5.0.0' },
 })
 
-/** Returns true if Fastify rejects requests while it closes. This is its default, and only its private options tell. */
+/** True if Fastify rejects requests while closing, its default. Only its private options know. */
 function answers503OnClosing(scope: FastifyInstance): boolean {
   for (let each: object = scope; each !== Object.prototype; each = Object.getPrototypeOf(each)) {
     const symbol = Object.getOwnPropertySymbols(each).find(({ description }) => description === 'fastify.options')
     if (symbol !== undefined) return (each as never)[symbol]['return503OnClosing'] !== false
   }
-  // Another version of Fastify hides them elsewhere.
+  // A Fastify version that keeps them elsewhere.
   return false
 }

@@ -6,27 +6,25 @@ import { findWaitUntil, unreadBody } from './shared/web.ts'
 /** The options of `fetchHandler`. */
 export interface FetchHandlerOptions {
   /**
-   * Keeps the platform running until a promise has settled, such as `after` of `next/server` or `waitUntil` of
-   * `@vercel/functions`.
-   * @defaultValue the method `waitUntil` of the context that the platform passes with a request, if it passes one
+   * Keeps the platform running until a promise settles: `after` of `next/server`, `waitUntil` of `@vercel/functions`.
+   * @defaultValue `waitUntil` of the context that the platform passes, if any
    */
   readonly waitUntil?: (promise: Promise<unknown>) => unknown
 }
 
 /**
- * Mounts a receiver in platforms whose handlers take a `Request` and return a `Response`: Next.js, Workers, Bun, Deno.
+ * Mounts a receiver wherever a handler maps `Request` to `Response`: Next.js, Workers, Bun, Deno.
  *
  * ```ts
  * export const POST = fetchHandler(() => makeReceiver(), { waitUntil: after }) // Next.js
  * export default { fetch: fetchHandler((env: Env) => makeReceiver(env)) } // Workers
  * export default { fetch: fetchHandler(receiver) } // Bun, Deno
  * ```
- * @param receiver the receiver, or a function that makes it at the first delivery, so that a build needs no secrets and
- * opens no file. It gets the arguments that the platform passes after the request (on Workers `env` and the context),
- * and may return a promise. If it fails, the delivery is answered 500 `internal`, the reason is written to the console,
- * and the next delivery calls it again.
+ * @param receiver the receiver, or a function (sync or async) that makes it at the first delivery, so builds need no
+ * secrets. Called with what the platform passes after the request (on Workers `env` and the context). While it fails,
+ * deliveries are answered 500 `internal`, the reason goes to the console, and the next delivery tries again.
  * @returns a function that never rejects
- * @throws WebhookError `invalid_option` when it is given neither a receiver nor a function, or a wrong option
+ * @throws WebhookError `invalid_option` without a receiver or a function, or for a wrong option
  */
 export function fetchHandler<Context extends readonly unknown[] = []>(
   receiver: ReceiverSource<Context>,
@@ -37,7 +35,7 @@ export function fetchHandler<Context extends readonly unknown[] = []>(
   const { waitUntil: givenWaitUntil } = options
   return async (request, ...context) => {
     const { method, url, headers } = request
-    // Workers pass (request, env, context); Netlify, Vercel and others (request, context).
+    // (request, env, context) on Workers; (request, context) on Netlify, Vercel and others.
     const waitUntil = givenWaitUntil ?? findWaitUntil(() => context)
     const resolved = mounted.ready ?? (await mounted.get(context as unknown as Context))
     const delivery: Delivery = { method, url, headers, body: unreadBody(request), waitUntil }

@@ -9,18 +9,17 @@ import { MountedReceiver, noReceiver, type ReceiverSource } from './shared/mount
 import { findWaitUntil, unreadBody } from './shared/web.ts'
 
 /**
- * Mounts a receiver in Hono, on Node or any other runtime, with `app.post`, `app.all` or `app.use`, also under
- * `app.route`. A middleware before it may read the body through `c.req`.
+ * Mounts a receiver in Hono on any runtime, with `app.post`, `app.all`, `app.use` or under `app.route`. Middleware
+ * before it may read the body through `c.req`.
  *
  * ```ts
  * app.post('/webhooks/media', honoHandler(receiver))
  * app.post('/webhooks/media', honoHandler((c) => makeReceiver(c.env))) // Workers
  * ```
- * @param receiver the receiver, or a function that makes it at the first delivery, from Hono's context. It may return a
- * promise. If it fails, the delivery is answered 500 `internal`, the reason is written to the console, and the next
- * delivery calls it again.
+ * @param receiver the receiver, or a function (sync or async) that makes it from Hono's context at the first delivery.
+ * While it fails, deliveries are answered 500 `internal`, and the reason goes to the console. The next one tries again.
  * @returns a handler that never rejects
- * @throws WebhookError `invalid_option` when it is given neither a receiver nor a function
+ * @throws WebhookError `invalid_option` without a receiver or a function
  */
 // biome-ignore lint/suspicious/noExplicitAny: the environment of the user's application
 export function honoHandler<Env extends HonoEnv = any>(
@@ -31,46 +30,42 @@ export function honoHandler<Env extends HonoEnv = any>(
     const delivery = await readDelivery(context)
     const resolved = mounted.ready ?? (await mounted.get([context]))
     const { status, headers, body } = resolved === undefined ? noReceiver : await resolved.receive(delivery)
-    // Every server adds the length of a text itself. Hono takes a single field as it is. Of several it makes a
-    // `Headers`, at a tenth of the CPU of a delivery.
+    // Servers add content-length themselves. With only one header left, Hono skips building a slow `Headers`.
     const { 'content-length': _, ...fields } = headers
     const code = status as ContentfulStatusCode
     return delivery.method === 'HEAD' ? context.body(null, code, fields) : context.body(body, code, fields)
   }
 }
 
-// Hono throws when the context is read and the platform has passed none.
+// `executionCtx` throws if the platform passed none.
 const findWait = (context: Context) => findWaitUntil(() => [context.executionCtx])
 
 async function readDelivery(context: Context): Promise<Delivery> {
   const { req } = context
   const cached = await cachedBody(req)
   const incoming = context.env?.incoming
-  // On Node the underlying request is read directly: a web `Request` made from it costs more than the rest of the path.
+  // On Node, read the underlying request: building a web `Request` costs more than the whole delivery path.
   if (cached === undefined && isUntouched(incoming)) return toDelivery(incoming)
   const { method, url, headers } = req.raw
   return { method, url, headers, body: cached ?? unreadBody(req.raw, fixInHono), waitUntil: findWait(context) }
 }
 
-/**
- * Returns true if this is a Node request that nothing has begun to read. Even a middleware that only looked at
- * `c.req.raw.body` has created a stream, which has begun to take the data.
- */
+/** True for a Node request that nobody has started to read. Merely touching `c.req.raw.body` starts it. */
 function isUntouched(incoming: Partial<IncomingMessage> | undefined): incoming is IncomingMessage {
   return Array.isArray(incoming?.rawHeaders) && incoming.readableFlowing === null && !incoming.readableDidRead
 }
 
-/** Returns the body that a middleware has read through `c.req`. */
+/** The body, if a middleware read it through `c.req`. */
 async function cachedBody({ bodyCache, raw }: Context['req']): Promise<Delivery['body'] | undefined> {
   const { arrayBuffer, text, blob, json } = bodyCache
   try {
-    // Older versions of Hono cache parsed JSON without its bytes. JSON written from it is not what was signed.
+    // Older Hono caches parsed JSON without its bytes. Re-serialised, it is not what was signed.
     if (json !== undefined) return { parsed: await json, fix: fixInHono }
     const body = await (arrayBuffer ?? text ?? blob)
     if (body === undefined) return undefined
     return async () => withByteOrderMark(new Uint8Array(await new Response(body).arrayBuffer()), raw.headers)
   } catch {
-    // The middleware also failed to read it.
+    // The middleware's read failed.
     return () => 'incomplete'
   }
 }

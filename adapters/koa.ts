@@ -6,11 +6,11 @@ import { afterParsers } from './shared/after-parsers.ts'
 import { checkReceiver } from './shared/check-receiver.ts'
 import { fixInKoa } from './shared/consumed-body.ts'
 
-/** The members of Koa's context that `koaHandler` uses. The contexts of Koa 2 and 3 fit. */
+/** What `koaHandler` uses of Koa's context. Fits Koa 2 and 3. */
 export interface KoaContext {
   readonly req: IncomingMessage
   readonly res: ServerResponse
-  /** Koa's own request, on which body parsers leave the body. */
+  /** Koa's request, where body parsers leave the body. */
   readonly request: object
   respond?: boolean | undefined
   status: number
@@ -19,16 +19,15 @@ export interface KoaContext {
 }
 
 /**
- * Mounts a receiver in Koa 3 or 2: on a route of `@koa/router`, or with `app.use` behind a check of the path.
+ * Mounts a receiver in Koa 3 or 2: on a `@koa/router` route, or with `app.use` behind a path check.
  *
  * ```ts
  * router.all('/webhooks/media', koaHandler(receiver))
  * ```
  *
- * It reads the body itself, or uses the bytes that a parser has kept in `ctx.request.rawBody`. Its answer is the
- * response of Koa's context, which the middleware before it can change.
- * @returns a middleware that never rejects, and never calls the next one
- * @throws WebhookError `invalid_option` when it is given no receiver
+ * Reads the body itself, or uses `ctx.request.rawBody`. Middleware before it can still change the response.
+ * @returns a middleware that never rejects and never calls `next`
+ * @throws WebhookError `invalid_option` without a receiver
  */
 export function koaHandler(receiver: Pick<Receiver, 'receive'>): (context: KoaContext) => Promise<void> {
   checkReceiver('koaHandler', receiver)
@@ -38,7 +37,7 @@ export function koaHandler(receiver: Pick<Receiver, 'receive'>): (context: KoaCo
     context.status = acknowledgement.status
     const drain = drainOf(acknowledgement, req)
     if (drain === 'long') {
-      // Koa ends a response with its body, and the connection with it.
+      // Koa would end the response, and with it the connection, before the drain.
       context.respond = false
       return acknowledge(acknowledgement, req, res)
     }

@@ -9,7 +9,7 @@ interface WithBody {
   readonly isBase64Encoded?: boolean | undefined
 }
 
-/** A request as HTTP APIs of API Gateway (payload 2.0) and function URLs pass it. */
+/** Event of an API Gateway HTTP API (payload 2.0) or a function URL. */
 export interface HttpApiEvent extends WithBody {
   readonly version: string
   readonly rawPath: string
@@ -17,34 +17,31 @@ export interface HttpApiEvent extends WithBody {
   readonly requestContext: { readonly http: { readonly method: string } }
 }
 
-/** A request as REST APIs of API Gateway (payload 1.0) and Application Load Balancers pass it. */
+/** Event of an API Gateway REST API (payload 1.0) or an Application Load Balancer. */
 export interface RestApiEvent extends WithBody {
   readonly httpMethod: string
   readonly path: string
   readonly multiValueHeaders?: MultiValues
   readonly queryStringParameters?: Values
   readonly multiValueQueryStringParameters?: MultiValues
-  /** Load balancers add `elb`. */
+  /** Has `elb` behind a load balancer. */
   readonly requestContext: object
 }
 
-/** A request as API Gateway, a function URL or an Application Load Balancer passes it to a function. */
+/** An HTTP request as Lambda passes it to a function. */
 export type LambdaHttpEvent = HttpApiEvent | RestApiEvent
 
-/** The answer of a function, in the form that all of them take. */
+/** A function's answer, in the form they all take. */
 export interface LambdaHttpResponse {
   statusCode: number
   headers?: Record<string, string>
-  /** Instead of `headers`, if the request had them. */
+  /** Instead of `headers`, if the event had them. */
   multiValueHeaders?: Record<string, string[]>
   body: string
   isBase64Encoded: boolean
 }
 
-/**
- * Makes the delivery of an event.
- * @throws WebhookError `invalid_option` for an event of another kind
- */
+/** @throws WebhookError `invalid_option` for any other event */
 export function toDelivery(event: LambdaHttpEvent): Delivery {
   if (isHttpApi(event)) {
     const { rawPath, rawQueryString, requestContext, headers } = event
@@ -54,9 +51,9 @@ export function toDelivery(event: LambdaHttpEvent): Delivery {
     const { httpMethod, path, headers, multiValueHeaders } = event
     return delivery(event, httpMethod, withQuery(path, queryOf(event)), multiValueHeaders ?? multi(headers))
   }
-  const message = 'lambdaHandler: the event is not an HTTP request of API Gateway, a function URL or a load balancer'
+  const message = 'lambdaHandler: the event is not an HTTP request from API Gateway, a function URL or a load balancer'
   const isSqsEvent = Array.isArray((event as { Records?: unknown } | undefined)?.Records)
-  throw new WebhookError('invalid_option', isSqsEvent ? `${message}; messages of SQS go to sqsHandler` : message)
+  throw new WebhookError('invalid_option', isSqsEvent ? `${message}; pass SQS messages to sqsHandler` : message)
 }
 
 const isHttpApi = (event: Partial<LambdaHttpEvent> | null | undefined): event is HttpApiEvent =>
@@ -80,7 +77,7 @@ const withQuery = (path: string, query: string): string => (query === '' ? path 
 const multi = (values: Values): MultiValues =>
   Object.fromEntries(Object.entries(values ?? {}).map(([name, value]) => [name, value == null ? [] : [value]]))
 
-/** Writes the query again. API Gateway has decoded it, load balancers have not. */
+/** Rebuilds the query. API Gateway decoded it, load balancers did not. */
 function queryOf({ multiValueQueryStringParameters, queryStringParameters, requestContext }: RestApiEvent): string {
   const encode = 'elb' in (requestContext ?? {}) ? (text: string) => text : encodeText
   const parameters = Object.entries(multiValueQueryStringParameters ?? multi(queryStringParameters) ?? {})
@@ -89,10 +86,10 @@ function queryOf({ multiValueQueryStringParameters, queryStringParameters, reque
     .join('&')
 }
 
-/** Percent-encodes a text. A lone surrogate, which API Gateway can decode but no URL can hold, becomes U+FFFD. */
+/** Lone surrogates, which `encodeURIComponent` rejects, become U+FFFD. */
 const encodeText = (text: string): string => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\uFFFD'))
 
-/** Header lookup in any case. Several fields of one name are joined. */
+/** Case-insensitive lookup. Repeated headers are joined. */
 class EventHeaders {
   readonly #fields: MultiValues
 
@@ -108,14 +105,14 @@ class EventHeaders {
   }
 }
 
-/** Makes the answer to an event. The server that sends it on counts its length. */
+/** Drops content-length, which the gateway sets. */
 export function toResponse(
   event: LambdaHttpEvent,
   { status, headers, body }: Pick<Acknowledgement, 'status' | 'headers' | 'body'>,
 ): LambdaHttpResponse {
   const { 'content-length': _, ...fields } = headers
   const response = { statusCode: status, body, isBase64Encoded: false }
-  // A load balancer that passes several values expects them, and ignores `headers`.
+  // A load balancer that passes multi-value headers ignores `headers`.
   if (!('multiValueHeaders' in event) || !event.multiValueHeaders) return { ...response, headers: fields }
   const entries = Object.entries(fields).map(([name, value]) => [name, [value]])
   return { ...response, multiValueHeaders: Object.fromEntries(entries) }

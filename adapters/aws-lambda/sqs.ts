@@ -1,6 +1,6 @@
 import { type MaybePromise, type Receiver, WebhookError } from '../../src/index.ts'
 
-/** A message as SQS passes it to a function. */
+/** An SQS message as Lambda passes it. */
 export interface SqsRecord {
   readonly messageId: string
   readonly body: string
@@ -8,12 +8,12 @@ export interface SqsRecord {
   readonly eventSourceARN: string
 }
 
-/** A batch of messages. */
+/** A batch of SQS messages. */
 export interface SqsEvent {
   readonly Records: readonly SqsRecord[]
 }
 
-/** The messages that SQS has to deliver again. It deletes the others. */
+/** The messages that SQS must redeliver. It deletes the others. */
 export interface SqsBatchResponse {
   batchItemFailures: { itemIdentifier: string }[]
 }
@@ -21,21 +21,18 @@ export interface SqsBatchResponse {
 type Consumes = Pick<Receiver, 'handle'> & Partial<Pick<Receiver, 'inbox' | 'setup'>>
 
 /**
- * Consumes the messages that `queueInbox` has sent to SQS. Each message that is not done is reported as a failure. SQS
- * delivers it again, and moves it to the dead-letter queue after `maxReceiveCount` deliveries: set that to
- * `retry.attempts`. Set `ReportBatchItemFailures` in the event source mapping. Without it, Lambda ignores the report
- * and deletes every message of the batch.
+ * Consumes what `queueInbox` sent to SQS, and reports unfinished messages as failures. SQS redelivers those, and moves
+ * them to the dead-letter queue after `maxReceiveCount` deliveries: set that to `retry.attempts`. The event source
+ * mapping must have `ReportBatchItemFailures`, or Lambda ignores the report and deletes the whole batch.
  *
  * ```ts
  * export const consume = sqsHandler(receiver)
  * ```
  *
- * Messages are handled at the same time, those of a group of a FIFO queue one after another. After a failure, the rest
- * of its group is not handled and is also reported, so that the order holds.
- * @param receiver the receiver, or a function that makes it at the first batch, and may return a promise
- * @returns a function that rejects when the receiver cannot be made or the event is not of SQS. SQS then delivers the
- * whole batch again.
- * @throws WebhookError `invalid_option` when it is given no receiver, or one whose inbox has no queue
+ * Messages run concurrently, those of a FIFO group in order: a failure skips and reports the rest of its group too.
+ * @param receiver the receiver, or a function (sync or async) that makes it at the first batch
+ * @returns a function that rejects, so SQS redelivers the batch, if the receiver can't be made or the event isn't SQS's
+ * @throws WebhookError `invalid_option` without a receiver, or if its inbox has no queue
  */
 export function sqsHandler(
   receiver: Consumes | (() => MaybePromise<Consumes>),
@@ -54,7 +51,7 @@ export function sqsHandler(
     const groups = groupsOf(event)
     making ??= given === undefined ? makeOnce() : Promise.resolve(given)
     const consumer = await making
-    // Every group ends before the answer: Lambda stops what still runs afterwards.
+    // Wait for every group: Lambda freezes what still runs after the answer.
     const failed = await Promise.allSettled(groups.map((records) => handleInOrder(consumer, records)))
     const rejection = failed.find(({ status }) => status === 'rejected')
     if (rejection !== undefined) throw (rejection as PromiseRejectedResult).reason
@@ -74,13 +71,13 @@ function checkConsumer(receiver: Consumes): Consumes {
   return receiver
 }
 
-/** Splits a batch into what can be handled at the same time: the groups of a FIFO queue, or single messages. */
+/** Splits a batch into what can run concurrently: FIFO message groups, or single messages. */
 function groupsOf(event: SqsEvent): readonly (readonly SqsRecord[])[] {
   const records: readonly SqsRecord[] | undefined = event?.Records
-  if (!Array.isArray(records) || !records.every(isRecord)) throw invalid('the event has no messages of SQS')
+  if (!Array.isArray(records) || !records.every(isRecord)) throw invalid('the event has no SQS messages')
   const groups = new Map<string, SqsRecord[]>()
   for (const record of records) {
-    // Standard queues also have groups, for fairness, and keep no order.
+    // Standard queues have groups too, for fairness only.
     const isOrdered = record.eventSourceARN.endsWith('.fifo')
     const group = isOrdered ? `group ${record.attributes.MessageGroupId}` : `message ${record.messageId}`
     const members = groups.get(group)
@@ -95,7 +92,7 @@ const isRecord = (record: Partial<SqsRecord> | null): boolean =>
     (field) => typeof field === 'string',
   )
 
-/** Handles messages until one of them is not done. Returns that one and the rest. */
+/** Handles messages in order until one fails. Returns it and the rest. */
 async function handleInOrder(receiver: Consumes, records: readonly SqsRecord[]): Promise<readonly SqsRecord[]> {
   for (const [index, { body, attributes }] of records.entries()) {
     const { status } = await receiver.handle(body, { attempt: Number(attributes.ApproximateReceiveCount) })

@@ -7,21 +7,20 @@ import { closeIdleConnections } from '../shared/idle-connections.ts'
 /** The options of `closeServer`. */
 export interface CloseServerOptions {
   /**
-   * Maximum wait for requests and handlers together, in ms. Requests get at most half of it. `Infinity` waits as long
-   * as they take.
+   * Maximum wait for requests and handlers together (ms). Requests get at most half. `Infinity`: no limit.
    * @defaultValue 10_000
    */
   readonly timeoutMs?: number
 }
 
-/** The methods of a `node:http`, `node:https` or `node:http2` server that `closeServer` calls. */
+/** From `node:http`, `node:https` or `node:http2`. */
 type ClosableServer = { close(callback: () => void): unknown } & Partial<
   Pick<Server, 'closeIdleConnections' | 'closeAllConnections'>
 >
 
 /**
- * Closes a server and its receiver without losing a delivery. It stops listening, lets the requests in flight be
- * answered, closes connections that are kept alive, and then closes the receiver.
+ * Closes a server and its receiver without losing a delivery: stops listening, waits for the requests in flight, closes
+ * keep-alive connections, then closes the receiver.
  *
  * ```ts
  * process.once('SIGTERM', async () => {
@@ -37,7 +36,7 @@ export async function closeServer(
   options: CloseServerOptions = {},
 ): Promise<CloseReport> {
   if (typeof server?.close !== 'function' || typeof receiver?.close !== 'function') {
-    const message = 'closeServer: give it a server and its receiver, such as closeServer(server, receiver)'
+    const message = 'closeServer: pass a server and its receiver: closeServer(server, receiver)'
     throw new WebhookError('invalid_option', message)
   }
   const isValid = areValid(options)
@@ -55,7 +54,7 @@ export async function closeServer(
   clearTimeout(limit)
   try {
     const left = timeoutMs - Math.min(timeoutMs, performance.now() - startedAt)
-    // The receiver closes with options that are invalid too, and then rejects and names the fault.
+    // Invalid options go to the receiver, which closes, then rejects with the fault.
     return await receiver.close(isValid ? { timeoutMs: left } : options)
   } finally {
     server.closeAllConnections?.()

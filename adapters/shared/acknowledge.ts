@@ -2,14 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
 import type { Acknowledgement } from '../../src/index.ts'
 
-/** Grace period for the unread rest of a rejected body (ms). */
+/** Time limit for draining an unread body (ms). */
 const drainMs = 500
-/** Bytes of that rest which are read before the connection ends. */
+/** Size limit for draining before the connection closes (bytes). */
 const maxDrainBytes = 4 * 1024 * 1024
-/** Maximum declared length of a body whose rest is read to keep the connection (bytes). */
+/** Largest content-length worth draining to keep the connection alive (bytes). */
 const keepAliveBytes = 65_536
 
-/** Writes the acknowledgement of a delivery, unless something else has answered it. Never throws. */
+/** Writes the acknowledgement, unless a response was already sent. Never throws. */
 export function acknowledge(
   acknowledgement: Acknowledgement,
   request: IncomingMessage,
@@ -27,28 +27,24 @@ export function acknowledge(
     if (drain !== 'none') limitDrain(drain, request, response)
     response.end(text)
   } catch {
-    // A patched response threw. Without an answer the sender would wait until its own timeout.
+    // A patched response threw. Don't leave the sender hanging until its timeout.
     response.destroy?.()
   }
 }
 
-/**
- * What is left of a body whose delivery is about to be answered. After a long rest the connection ends; a short one is
- * read, which keeps the connection; a stream of HTTP/2 is closed.
- */
+/** An unread body: `short` is read to keep the connection, `long` ends it, `stream` (HTTP/2) is closed. */
 type Drain = 'none' | 'short' | 'long' | 'stream'
 
-/** Returns what the sender may still be sending. */
 export function drainOf({ outcome }: Acknowledgement, request: IncomingMessage): Drain {
-  // Requests of test libraries have no `complete`.
+  // Test libraries pass requests without `complete`.
   if (request.complete !== false || request.readableEnded) return 'none'
   if (request.httpVersionMajor === 2) return 'stream'
-  // A sender that was too slow once won't be waited for again.
+  // Too slow once; don't wait again.
   if (outcome === 'incomplete') return 'long'
   return Number(request.headers['content-length']) <= keepAliveBytes ? 'short' : 'long'
 }
 
-/** Ends the response after the rest of the body: a connection that ends first is reset, and the answer may be lost. */
+/** Drains before closing: closing with unread data resets the connection, and the sender may lose the answer. */
 function endAfterDrain(body: string, request: IncomingMessage, response: ServerResponse): void {
   response.write(body)
   let leftBytes = maxDrainBytes
@@ -65,11 +61,11 @@ function endAfterDrain(body: string, request: IncomingMessage, response: ServerR
   request.on('data', count).once('end', end).once('close', end).resume()
 }
 
-/** Stops reading the rest of a body that the response does not wait for, some time after its answer. */
+/** Bounds a drain that the response does not wait for. */
 export function limitDrain(drain: 'short' | 'stream', request: IncomingMessage, response: ServerResponse): void {
   if (drain === 'stream') {
     const { stream } = request as unknown as Http2ServerRequest
-    // NO_ERROR, the default code: the answer is complete, and the sender can stop.
+    // NO_ERROR (the default): the answer is complete, stop sending.
     response.once('finish', () => stream.close())
     return
   }

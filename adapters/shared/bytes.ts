@@ -1,7 +1,4 @@
-/**
- * Collects the chunks of a body. Nearly every delivery has one chunk, which is kept as it is. More chunks are copied
- * into one buffer, since a body that arrives byte by byte would otherwise take a hundred times its size in memory.
- */
+/** Collects chunks. A lone chunk is not copied. A list of many tiny chunks would take 100 times the body's size. */
 export class Bytes {
   size = 0
   #bytes: Uint8Array | undefined

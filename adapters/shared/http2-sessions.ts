@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Http2ServerRequest, ServerHttp2Session } from 'node:http2'
 
-/** The open sessions of each server that has had a request over HTTP/2. Before Node 24, a server does not know them. */
+/** Open HTTP/2 sessions by server. Node tracks them itself only from 24 on. */
 const sessionsOf = new WeakMap<object, Set<ServerHttp2Session>>()
 
-/** Remembers the session of a request over HTTP/2, and each session that its server opens later. */
+/** Tracks this request's HTTP/2 session, and every later session of its server. */
 export function rememberSession(request: IncomingMessage): void {
   const { session } = (request as unknown as Partial<Http2ServerRequest>).stream ?? {}
   const { server } = request.socket as { server?: NodeJS.EventEmitter }
@@ -20,12 +20,12 @@ export function rememberSession(request: IncomingMessage): void {
   remember(session as ServerHttp2Session)
 }
 
-/** Closes the sessions of a server: each takes no more requests, and ends once those in flight are answered. */
+/** Closes gracefully: no new requests, those in flight finish. */
 export function closeSessions(server: object): void {
   for (const session of sessionsOf.get(server) ?? []) session.close()
 }
 
-/** Ends the sessions that are left, and cuts off their requests. */
+/** Destroys the sessions left, cutting off their requests. */
 export function destroySessions(server: object): void {
   for (const session of sessionsOf.get(server) ?? []) session.destroy()
 }

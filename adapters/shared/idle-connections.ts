@@ -2,18 +2,16 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { closeSessions } from './http2-sessions.ts'
 
-/** The interval at which idle connections are closed, in ms. */
+/** Interval between sweeps (ms). */
 const intervalMs = 20
 
-/** Grace period for the first byte of a connection (ms). Node counts one that has sent nothing as busy. */
+/** Grace period for a connection's first byte (ms). Until then Node counts it as busy. */
 const firstByteMs = 500
 
 /**
- * Closes the connections of a closing server as soon as they are idle. A connection that is kept alive becomes idle
- * after its last answer. It would hold up the server for as long as the sender keeps it.
- * @param onNoHttp called while no HTTP connection is left. Node offers no way to close a socket that never finished its TLS
- * handshake
- * @returns stops it
+ * Closes a closing server's connections as they go idle. Otherwise keep-alive senders hold it open.
+ * @param onNoHttp called once no HTTP connection is left; Node can't close a socket stuck in its TLS handshake
+ * @returns stops the sweeps
  */
 export function closeIdleConnections(
   server: Partial<Pick<Server, 'closeIdleConnections'>>,
@@ -33,9 +31,9 @@ export function closeIdleConnections(
   return () => clearInterval(timer)
 }
 
-/** The connections of a server of node:http or node:https, which only a private list tells. `undefined`: it has none. */
+/** The sockets of an HTTP/1 server, from Node's private connection list. `undefined` if there is no such list. */
 function socketsOf(server: object): readonly Socket[] | undefined {
-  // The list of an HTTP/2 server lacks its sessions.
+  // An HTTP/2 server's list lacks its sessions.
   if ('updateSettings' in server) return undefined
   const symbol = Object.getOwnPropertySymbols(server).find(
     ({ description }) => description === 'http.server.connections',

@@ -2,12 +2,7 @@ import type { BodyReader, Delivery } from '../../src/index.ts'
 import { Bytes } from './bytes.ts'
 import { fixInWeb } from './consumed-body.ts'
 
-// The parts of a web `Request` and of its platform that adapters read.
-
-/**
- * The body of a `Request`: `{ parsed: undefined }` if another reader has read it, or is reading it.
- * @param fix how to leave it unread, for the log
- */
+/** The body of a `Request`. If another reader has it, `fix` tells the log how to leave it unread. */
 export function unreadBody(request: Request, fix = fixInWeb): Delivery['body'] {
   if (request.bodyUsed || request.body?.locked) return { parsed: undefined, fix }
   return (limit) => readStream(request.body, limit)
@@ -37,7 +32,7 @@ type WaitingContext = { waitUntil(promise: Promise<unknown>): void }
 const canWait = (context: unknown): context is WaitingContext =>
   typeof (context as Partial<WaitingContext> | null | undefined)?.waitUntil === 'function'
 
-/** Finds the `waitUntil` of the first context that has one. Some platforms throw when a missing context is read. */
+/** Finds the first `waitUntil`. Reading a missing context throws on some platforms. */
 export function findWaitUntil(contexts: () => readonly unknown[]): Delivery['waitUntil'] {
   try {
     const platform = contexts().find(canWait)

@@ -110,7 +110,7 @@ describe('a failure of the whole batch', () => {
   ])('is an event that is %s', async (_, event) => {
     await expect(sqsHandler(stub())(untyped(event))).rejects.toMatchObject({
       code: 'invalid_option',
-      message: 'sqsHandler: the event has no messages of SQS',
+      message: 'sqsHandler: the event has no SQS messages',
     })
   })
 })

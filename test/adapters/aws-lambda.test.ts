@@ -146,11 +146,11 @@ test.each<[string, unknown, string]>([
   ['null', null, ''],
   ['empty', {}, ''],
   ['of EventBridge', { source: 'aws.s3', detail: {} }, ''],
-  ['of SQS', { Records: [{ eventSource: 'aws:sqs' }] }, '; messages of SQS go to sqsHandler'],
+  ['of SQS', { Records: [{ eventSource: 'aws:sqs' }] }, '; pass SQS messages to sqsHandler'],
 ])('An event that is %s rejects with a clear error', async (_, event, more) => {
   await expect(lambdaHandler(queueing().receiver)(untyped(event))).rejects.toMatchObject({
     code: 'invalid_option',
-    message: `lambdaHandler: the event is not an HTTP request of API Gateway, a function URL or a load balancer${more}`,
+    message: `lambdaHandler: the event is not an HTTP request from API Gateway, a function URL or a load balancer${more}`,
   })
 })
 

@@ -222,7 +222,7 @@ test.each([
 ])('closeServer says what it takes when it is given %s', async (_, server, receiver) => {
   await expect(closeServer(server as never, receiver as never)).rejects.toMatchObject({
     code: 'invalid_option',
-    message: 'closeServer: give it a server and its receiver, such as closeServer(server, receiver)',
+    message: 'closeServer: pass a server and its receiver: closeServer(server, receiver)',
   })
 })
 
