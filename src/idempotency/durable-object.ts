@@ -8,20 +8,20 @@ export { StoreObject } from './durable-object/store-object.ts'
 
 /** The options of `durableObjectStore`. */
 export interface DurableObjectStoreOptions {
-  /** The binding to the class {@link StoreObject}. */
+  /** Binding to the class {@link StoreObject}. */
   readonly namespace: ObjectNamespace
   /**
-   * The number of objects that share the keys. Choose it once: after a change, keys are looked for in other objects.
+   * Number of objects that share the keys. Don't change it later: keys would be looked up in the wrong object.
    * @defaultValue 16
    */
   readonly shards?: number
   /**
-   * The time for which a finished key is remembered, in ms.
+   * How long a finished key is remembered (ms).
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
   /**
-   * The time limit of a step, repeated tries included, in ms. Keep it below the time that the sender gives a delivery.
+   * Time limit of a step, retries included (ms). Keep it below the sender's delivery timeout.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number
@@ -35,8 +35,7 @@ const rules: Rules<DurableObjectStoreOptions> = {
 }
 
 /**
- * An idempotency store in Durable Objects, for `memoryInbox` and `queueInbox` on Workers: every isolate of the Worker sees
- * the same keys.
+ * An idempotency store in Durable Objects, shared by all isolates. For `memoryInbox` and `queueInbox` on Workers.
  *
  * ```ts
  * export { StoreObject } from 'media-webhooks/cloudflare'
@@ -56,7 +55,7 @@ export function durableObjectStore(options: DurableObjectStoreOptions): Idempote
   }
   return defineStore({
     claim(key, owner, leaseMs) {
-      // Distinguishes a repeated claim, whose answer was lost, from another claim of the same owner.
+      // Tells a retry, whose answer was lost, from a second claim by the same owner.
       const input: ClaimInput = { key, owner, leaseMs, claim: crypto.randomUUID() }
       return ask('claim', input) as Promise<Claim>
     },
@@ -65,7 +64,7 @@ export function durableObjectStore(options: DurableObjectStoreOptions): Idempote
       return ask('renew', input) as Promise<boolean>
     },
     complete(key, owner) {
-      // The object keeps a finished key for as long as a lease: the ttl.
+      // For a finished key, the lease is the ttl.
       const input: LeaseInput = { key, owner, leaseMs: ttlMs }
       return ask('complete', input) as Promise<boolean>
     },

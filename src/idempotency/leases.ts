@@ -9,24 +9,23 @@ import type { Claim, Claims, ClaimsOptions, StoreSteps } from './store.ts'
 interface Lease {
   readonly owner: string
   readonly clock: LeaseClock
-  /** The next renewal. Each claim has a timer of its own, since Workers end the timers of a request with it. */
+  /** The next renewal. A timer per claim, because Workers drop a request's timers when it ends. */
   timer?: Timer
-  /** Its time (`performance.now()`, ms). */
+  /** When `timer` fires (`performance.now()`, ms). */
   dueAt: number
-  /** True while a renewal waits for its answer. */
+  /** True while a renewal or completion is in flight. */
   isPending?: boolean
-  /** True once `onEnd` was called, until the lease is renewed. */
+  /** True from the `onEnd` call to the next renewal. */
   hasExpired?: boolean
-  /** Called once the lease has ended and the store has said which owner has the key. */
+  /** Resolves the promise of {@link Leases.renewed}. */
   settled?: (() => void) | undefined
-  /** Set once the key's handlers are done; called once the store has recorded that. */
+  /** Set once the key's handlers are done; called once the store has recorded it. */
   recorded?: (() => void) | undefined
 }
 
 /**
- * Claims with leases, in a store that other processes share. They are renewed until they are completed or released. A
- * completion that fails is tried again and never becomes a release, which would run the handlers twice. A store that
- * does not answer within a lease counts as unreachable.
+ * Claims with leases, in a shared store, renewed until completed or released. A failed completion is retried and never
+ * turns into a release, which would run the handlers twice. A store that takes longer than a lease is unreachable.
  */
 export class Leases implements Claims {
   readonly #store: StoreSteps
@@ -46,7 +45,7 @@ export class Leases implements Claims {
   }
 
   claim(key: string): MaybePromise<Claim> {
-    // It is made at the first claim: Workers give out no random numbers at start-up.
+    // Lazy, because Workers allow no randomness at start-up.
     this.#owner ??= crypto.randomUUID()
     const owner = this.#owner
     const sentAt = performance.now()
@@ -56,7 +55,7 @@ export class Leases implements Claims {
       return this.#withinLease(answer)
         .then((claim) => this.#hold(key, owner, sentAt, claim))
         .catch((error) => {
-          // If the store carries out the claim anyway, the claim is then released.
+          // The store may still apply this claim; if it does, release it.
           answer.then(
             () => this.#release(key, owner),
             () => {},
@@ -74,7 +73,7 @@ export class Leases implements Claims {
       throw new Error(`no answer within ${this.#leaseMs} ms`)
     }
     const result = await within(this.#leaseMs, Promise.resolve(answer), late)
-    // A process that was paused reads the answer before its timer fires, and the lease may have run out meanwhile.
+    // A suspended process sees the answer before the timer; the lease may be over.
     return performance.now() - startedAt < this.#leaseMs ? result : late()
   }
 
@@ -87,7 +86,7 @@ export class Leases implements Claims {
       this.#held.set(key, lease)
       this.#renewLater(key, lease)
     } else if (claim !== 'in-progress' && claim !== 'done') {
-      throw new TypeError('claim has to return claimed, in-progress or done')
+      throw new TypeError('claim must return claimed, in-progress or done')
     }
     return claim
   }
@@ -100,8 +99,7 @@ export class Leases implements Claims {
     lease.clock.stop()
   }
 
-  // The store may have carried out the claim before it failed. Once the claim is released, the sender's retry can be
-  // accepted.
+  // The store may have applied the claim before it failed. Release it, or the sender's retry finds the key taken.
   #claimFailed(key: string, owner: string, error: unknown): never {
     void this.#release(key, owner)
     throw new WebhookError('unavailable', 'the idempotency store cannot be reached', { cause: error })
@@ -128,15 +126,15 @@ export class Leases implements Claims {
   }
 
   #completed(key: string, lease: Lease, completed: boolean): void {
-    // Two tries can be pending, and the other one was answered first.
+    // Two completions can be in flight; the other won.
     if (this.#held.get(key) !== lease) return
     this.#drop(key)
     if (!completed)
-      this.#logger.warn({ key }, 'the lease was lost before its event was done; the event may be handled twice')
+      this.#logger.warn({ key }, 'the lease was lost before the event was done; the event may be handled twice')
     lease.recorded?.()
   }
 
-  /** If the release fails, the lease runs out by itself. */
+  /** If the release fails, the lease still expires. */
   async release(key: string): Promise<void> {
     const lease = this.#held.get(key)
     if (lease === undefined) return
@@ -160,7 +158,7 @@ export class Leases implements Claims {
   }
 
   async #release(key: string, owner: string): Promise<void> {
-    // Later claims get a new owner, so that a release that arrives late cannot undo one of them.
+    // New owner for later claims, so a late release can't undo them.
     this.#owner = undefined
     try {
       await this.#withinLease(this.#store.release(key, owner))
@@ -170,20 +168,20 @@ export class Leases implements Claims {
   }
 
   stop(): void {
-    const outcome = 'its event may be handled again if it is delivered again'
+    const outcome = 'if its event is delivered again, its handlers may run again'
     for (const [key, { recorded }] of this.#held) {
       if (recorded) this.#logger.warn({ key }, `the inbox closed before it could complete a claim; ${outcome}`)
       this.#drop(key)
     }
   }
 
-  /** Renewals come every third of a lease, and once more before it ends. */
+  /** Every third of a lease, and every sixth once it is near expiry. */
   #renewLater(key: string, lease: Lease): void {
     const now = performance.now()
     const third = this.#leaseMs / 3
     const { leftMs } = lease.clock
     const isNearExpiry = leftMs > 0 && leftMs < third * 1.5 && lease.recorded === undefined
-    // Counted from the claim: after the event loop was blocked, the renewals of many claims must not stay together.
+    // Counted from the claim, so renewals bunched by a blocked event loop spread out again.
     do lease.dueAt += isNearExpiry ? third / 2 : third
     while (lease.dueAt <= now)
     lease.timer = setTimeout(() => this.#tick(key, lease), lease.dueAt - now)
@@ -205,7 +203,7 @@ export class Leases implements Claims {
     if (lease.recorded !== undefined || lease.hasExpired) return
     lease.hasExpired = true
     const outcome = 'another process may handle its event'
-    this.#logger.warn({ key }, `a claim has ended before the idempotency store renewed it; ${outcome}`)
+    this.#logger.warn({ key }, `a claim expired before the idempotency store renewed it; ${outcome}`)
     this.#onEnd?.(key)
   }
 
@@ -222,7 +220,7 @@ export class Leases implements Claims {
     } catch (error) {
       return this.#warnFailed('renew', key, error)
     }
-    // It may have been completed or released while the store answered.
+    // Completed or released meanwhile.
     if (this.#held.get(key) !== lease || lease.recorded !== undefined) return
     this.#drop(key)
     this.#onLost(key)

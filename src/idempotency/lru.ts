@@ -6,12 +6,12 @@ import { type Claims, type IdempotencyStore, type StoreSteps, withClaims } from 
 /** The options of `lruStore`. */
 export interface LruStoreOptions {
   /**
-   * The number of finished keys that are remembered. The key that was seen least recently is forgotten first.
+   * Maximum number of finished keys. The least recently seen is forgotten first.
    * @defaultValue 100_000
    */
   readonly max?: number
   /**
-   * The time for which a finished key is remembered, in ms.
+   * How long a finished key is remembered (ms).
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
@@ -24,9 +24,8 @@ export interface LruStoreOptions {
 
 const defaults = { max: 100_000, ttlMs: 86_400_000, now: () => performance.now() }
 
-/** Makes the LRU of finished keys. */
 const finishedKeys = <Value extends string | true>({ max, ttlMs, now }: Required<LruStoreOptions>) =>
-  // lru-cache never expires an entry that was added at time 0, and clocks in tests begin there.
+  // lru-cache never expires an entry added at time 0, where test clocks begin.
   new LRUCache<string, Value>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now: () => now() + 1 } })
 
 interface LruLease {
@@ -35,20 +34,17 @@ interface LruLease {
 }
 
 /**
- * An idempotency store in this process's memory: a restart forgets it. Claims in progress are kept beside the LRU and
- * never evicted.
+ * An idempotency store in memory, lost at a restart. Claims in progress live beside the LRU and are never evicted.
  * @throws WebhookError `invalid_option`
  */
 export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   checkOptions('lruStore', options, { max: wholeNumber(maxCache), ttlMs: wholeNumber(), now: aFunction })
   const { max = defaults.max, ttlMs = defaults.ttlMs, now = defaults.now } = options
   const leases = new ChurnMap<string, LruLease>()
-  /** The owners that finished the keys. */
+  /** Finished key to its owner. */
   const done = finishedKeys<string>({ max, ttlMs, now })
 
-  /**
-   * Returns true if `owner` may decide on the key: it holds the lease, or no owner holds one or has finished the key.
-   */
+  /** `owner` holds the lease, or nobody does and the key is not finished. */
   const mayWrite = (key: string, owner: string): boolean => {
     const lease = leases.get(key)
     return lease === undefined ? !done.has(key) : lease.owner === owner
@@ -81,7 +77,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   }
 
   let inboxes = 0
-  // Without leases: the store ends with the process, so no claim outlives its owner.
+  // No leases: the store dies with the process, so no claim outlives its owner.
   return withClaims(steps, ({ leaseMs }) => {
     const owner = `inbox ${++inboxes}`
     return {
@@ -101,10 +97,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
   })
 }
 
-/**
- * The claims of an inbox that was given no store. Nothing else claims its keys, and it knows which of its events are in
- * progress. So there are no leases, and bundles without `lruStore` are smaller.
- */
+/** Claims of an inbox without a store: nobody else claims its keys. Separate from `lruStore` to keep bundles small. */
 export function ownClaims(): Claims {
   const done = finishedKeys<true>(defaults)
   return {

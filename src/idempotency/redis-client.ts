@@ -2,40 +2,36 @@ import { WebhookError } from '../errors.ts'
 import { requestsEndWork } from '../internal/requests.ts'
 import { type ReachRedis, redisReach, redisReachOverHttp } from '../storage/reach-redis.ts'
 
-/** The part of an ioredis client that is used, of one server or of a cluster. */
+/** What is used of an ioredis client, single server or cluster. */
 export interface IoredisClient {
   /** `ready` once commands can be sent. */
   readonly status: string
-  /** Runs a Lua script. */
   eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
 }
 
-/** The part of a node-redis client that is used, of one server or of a cluster. */
+/** What is used of a node-redis client, single server or cluster. */
 export interface NodeRedisClient {
   /** `true` once commands can be sent. */
   readonly isReady: boolean
-  /** Runs a Lua script. */
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
 }
 
-/** The part of a client that sends each command over HTTP, such as `Redis` of `@upstash/redis`. */
+/** What is used of a client that speaks HTTP, such as `Redis` of `@upstash/redis`. */
 export interface HttpRedisClient {
-  /** Runs a Lua script. */
   eval(script: string, keys: string[], parameters: string[]): Promise<unknown>
 }
 
-/** Minimum time between two reconnections, in ms: a server can stay a replica. */
+/** Minimum time between reconnections (ms). The server may stay a replica for a while. */
 const reconnectMs = 250
 
-/** A client with a connection of its own. */
 type SocketClient = IoredisClient | NodeRedisClient
 
-/** A client of the user's, which is connected if it has a connection. The store never closes it. */
+/** A client that the application has connected, unless it speaks HTTP. The store never closes it. */
 export type RedisClient = SocketClient | HttpRedisClient
 
 /**
- * Runs a script on one key, by which a cluster finds the node. The script can run twice, when its answer is lost.
- * @param late called with an answer that comes after the time limit
+ * Runs a script on one key, so a cluster can route it. May run twice if an answer is lost.
+ * @param late called with an answer that arrives after the time limit
  */
 export type RunScript = (
   script: string,
@@ -44,21 +40,18 @@ export type RunScript = (
   late?: (answer: unknown) => void,
 ) => Promise<unknown>
 
-/**
- * Makes a function that runs scripts on each kind of client, within {@link redisReach}.
- * @throws WebhookError `invalid_option`
- */
+/** Hides the kind of client. Adds the wait for a connection and the time limit of {@link redisReach}. */
 export function scriptRunner(client: RedisClient, timeoutMs: number): RunScript {
   if (typeof client?.eval !== 'function') {
-    throw invalidClient('client has to be a client of ioredis, node-redis or @upstash/redis')
+    throw invalidClient('client must be an ioredis, node-redis or @upstash/redis client')
   }
   if (!('status' in client || 'isReady' in client)) {
     const reach = redisReachOverHttp(timeoutMs)
     return (script, key, parameters, late) => reach(() => client.eval(script, [key], [...parameters]), late)
   }
   if (requestsEndWork) {
-    const reason = 'its connection ends with the request that opened it'
-    throw invalidClient(`on Workers client cannot be one of ioredis or node-redis, since ${reason}: use @upstash/redis`)
+    const reason = 'whose connections end with the request that opened them'
+    throw invalidClient(`on Workers, client can't be ioredis or node-redis, ${reason}: use @upstash/redis`)
   }
   const reach = reachOf(client, timeoutMs)
   if ('status' in client)
@@ -72,7 +65,7 @@ const invalidClient = (message: string) => new WebhookError('invalid_option', `r
 function reachOf(client: SocketClient, timeoutMs: number): ReachRedis {
   const isReady =
     'status' in client
-      ? // One that connects lazily waits for its first command.
+      ? // A lazy client stays in `wait` until its first command.
         () => client.status === 'ready' || client.status === 'wait'
       : () => client.isReady
   let reconnectedAt = Number.NEGATIVE_INFINITY
@@ -85,10 +78,7 @@ function reachOf(client: SocketClient, timeoutMs: number): ReachRedis {
   return redisReach({ isReady, timeoutMs, reconnect })
 }
 
-/**
- * Makes the client connect again: after a failover its connection can lead to a server that is a replica now. A cluster's
- * client is led to the new master by the servers' answers.
- */
+/** Forces a reconnect: after a failover the server may be a replica now. Cluster clients follow MOVED by themselves. */
 function leaveServer(client: object): void {
   const { isCluster, disconnect } = client as { isCluster?: boolean; disconnect?(reconnect: boolean): void }
   if ('status' in client) {
@@ -96,6 +86,6 @@ function leaveServer(client: object): void {
     return
   }
   const { sendCommand, slots } = client as { sendCommand?(command: string[]): Promise<unknown>; slots?: unknown }
-  // node-redis connects again by itself when the server ends the connection, and has no other way to be told.
+  // node-redis has no reconnect call, but reconnects when the server ends the connection.
   if (slots === undefined) void sendCommand?.call(client, ['QUIT']).catch(() => {})
 }

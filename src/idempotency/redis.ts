@@ -7,32 +7,28 @@ export type { HttpRedisClient, IoredisClient, NodeRedisClient, RedisClient } fro
 
 /** The options of `redisStore`. */
 export interface RedisStoreOptions {
-  /**
-   * A client of ioredis or node-redis, of one server or of a cluster, or one that speaks HTTP, such as that of
-   * `@upstash/redis`. On Workers only the last works. The store does not close it.
-   */
+  /** An ioredis or node-redis client (cluster too), or `@upstash/redis`, which Workers need. You close it. */
   readonly client: RedisClient
   /**
-   * The prefix of every key in Redis. Receivers that share it share their events.
+   * Prefix of every key in Redis. Receivers with the same prefix share their events.
    * @defaultValue `media-webhooks:`
    */
   readonly prefix?: string
   /**
-   * The time for which a finished key is remembered, in ms.
+   * How long a finished key is remembered (ms).
    * @defaultValue 86_400_000 (24 h)
    */
   readonly ttlMs?: number
   /**
-   * The time limit of a step in Redis, a reconnection included, in ms. Keep it below the time that the sender gives a
-   * delivery.
+   * Time limit of a step, reconnecting included (ms). Keep it below the sender's delivery timeout.
    * @defaultValue 2_000
    */
   readonly timeoutMs?: number
 }
 
-// A key holds `claim:<nonce>:<owner>` until its lease has run out by the server's clock, or `done:<owner>` for the ttl. The
-// nonce is that of one call: a client repeats a claim whose answer was lost, and it must not find the key taken by
-// itself.
+// A key holds `claim:<nonce>:<owner>` for its lease, or `done:<owner>` for the ttl, both by the server's clock. The
+// nonce identifies one claim call: a client resends a command whose answer was lost, and its first try must not count
+// as taken.
 const claim = `local held, mine = redis.call('GET', KEYS[1]), 'claim:' .. ARGV[3] .. ':' .. ARGV[1]
 if not held or held == mine then redis.call('SET', KEYS[1], mine, 'PX', ARGV[2]) return 'claimed' end
 if held:sub(1, 5) == 'done:' then return 'done' end
@@ -65,27 +61,26 @@ const rules: Rules<RedisStoreOptions> = {
 }
 
 /**
- * An idempotency store in Redis, for receivers on several machines. Each step is one script on one key, and leases run
- * out by the clock of the server. It forgets what Redis evicts: set `maxmemory-policy` to `noeviction`.
+ * An idempotency store in Redis, for receivers on several machines. Each step is one script on one key; leases expire
+ * by the server's clock. It forgets what Redis evicts: set `maxmemory-policy` to `noeviction`.
  *
  * ```ts
  * import { Redis } from 'ioredis'
  * const inbox = memoryInbox({ store: redisStore({ client: new Redis(process.env.REDIS_URL!) }) })
  * ```
- * On Workers, give it a client that speaks HTTP:
+ * On Workers, pass an HTTP client:
  * ```ts
  * import { Redis } from '@upstash/redis/cloudflare'
  * const store = redisStore({ client: Redis.fromEnv(env) })
  * ```
- * Its steps wait up to `timeoutMs` for a Redis that is disconnected. After that, they reject with a WebhookError
- * `unavailable`.
+ * A step waits up to `timeoutMs` for a disconnected Redis, then rejects with a WebhookError `unavailable`.
  * @throws WebhookError `invalid_option`
  */
 export function redisStore(options: RedisStoreOptions): IdempotencyStore {
   checkOptions('redisStore', options, rules)
   const { client, prefix = 'media-webhooks:', ttlMs = 86_400_000, timeoutMs = 2_000 } = options ?? {}
   const run = scriptRunner(client, timeoutMs)
-  // ioredis can be told to write numbers as strings, and clients over HTTP can read strings as numbers.
+  // ioredis has an option to return numbers as strings, and HTTP clients may parse strings as numbers.
   const succeeds = async (script: string, key: string, ...parameters: string[]) =>
     Number(await run(script, prefix + key, parameters)) === 1
   let claims = 0
@@ -93,7 +88,7 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
 
   const steps = {
     async claim(key: string, owner: string, leaseMs: number) {
-      // It is made at the first claim: Workers give out no random numbers at start-up.
+      // Lazy, because Workers allow no randomness at start-up.
       noncePrefix ??= crypto.randomUUID().slice(0, 8)
       const nonce = `${noncePrefix}${(claims++).toString(36)}`
       const release = (answer: unknown) => {

@@ -1,85 +1,61 @@
 import type { Logger } from '../internal/logger.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 
-/** The answer to a claim. */
 export type Claim = 'claimed' | 'in-progress' | 'done'
 
 /**
- * The steps of an idempotency store, each of them atomic. An outage throws or rejects. It never looks like "not seen",
- * which would run handlers twice. `testing` has the contract suite that the steps of every store pass.
+ * The steps of an idempotency store, each atomic. An outage throws or rejects; it never looks like "not seen", which
+ * would run handlers twice. `testing` has the contract suite.
  */
 export interface StoreSteps {
-  /** `true` if keys are remembered in this process only. */
+  /** `true` if keys live in this process only. */
   readonly isLocal?: boolean
-  /**
-   * Claims a key for `leaseMs` milliseconds. `in-progress` while any owner's lease lasts, the caller's own included;
-   * `done` once the key was completed. When a lease has run out, the key can be claimed again.
-   */
+  /** `in-progress` until any lease on the key expires, the caller's own included; `done` once it was completed. */
   claim(key: string, owner: string, leaseMs: number): MaybePromise<Claim>
-  /**
-   * Makes a lease last `leaseMs` from now. `false`: the lease is lost, since another owner has claimed or finished the
-   * key.
-   */
+  /** Extends a lease to `leaseMs` from now. `false`: lost, another owner has claimed or finished the key. */
   renew(key: string, owner: string, leaseMs: number): MaybePromise<boolean>
-  /**
-   * Marks a key as done. `false`: another owner has claimed or finished it. `true` again for the owner that finished
-   * it, since a completion is tried again when its answer was lost.
-   */
+  /** Marks a key as done. `false`: another owner claimed or finished it. Idempotent for its owner, who may retry. */
   complete(key: string, owner: string): MaybePromise<boolean>
-  /** Releases a claim, so that the key can be claimed again immediately. `false`: `owner` did not hold it. */
+  /** Gives a key back for claiming. `false`: `owner` did not hold it. */
   release(key: string, owner: string): MaybePromise<boolean>
-  /**
-   * Frees the resources that the store opened. The code that made the store calls it: an inbox never closes its store.
-   */
+  /** Frees what the store opened. Called by whoever made the store; an inbox never closes it. */
   close?(): MaybePromise<void>
 }
 
 /** The options of {@link IdempotencyStore.claims}. */
 export interface ClaimsOptions {
-  /** The time that a claim lasts after the process stopped renewing it, in ms. */
+  /** Lease of a claim (ms): how long it outlives the last renewal. */
   readonly leaseMs: number
-  /** Gets the warnings about a store that fails. */
+  /** Gets a warning when the store fails. */
   readonly logger: Logger
-  /** Called with a key whose lease was lost to another process. */
+  /** Called when a key's lease was lost to another process. */
   onLost(key: string): void
-  /**
-   * Called with a key whose lease has ended before the store renewed it. Another process may have it from now on. The
-   * claim is still renewed: {@link Claims.renewed} resolves once the store has said which owner has it.
-   */
+  /** Called when a lease expires unrenewed: another process may claim the key. Renewals go on. */
   onEnd?(key: string): void
 }
 
-/** Remembers which event keys were claimed and finished. `defineStore` makes one from its steps. */
+/** Remembers which event keys were claimed and finished. Made by `defineStore`. */
 export interface IdempotencyStore extends StoreSteps {
-  /** Makes the claims of one inbox. */
+  /** Opens the claims of one inbox. */
   claims(options: ClaimsOptions): Claims
 }
 
-/**
- * Adds claims to the steps of a store. A copy made by `{ ...store }` loses them: if it replaced a step, the claims
- * would still use the original.
- */
+/** Adds claims to a store's steps. Not enumerable: in `{ ...store, claim }` they would bypass the replaced step. */
 export const withClaims = (steps: StoreSteps, claims: IdempotencyStore['claims']): IdempotencyStore =>
   Object.defineProperty({ ...steps } as IdempotencyStore, 'claims', { value: claims })
 
-/** The claims of one inbox in a store. They last until they are completed or released. */
+/** The claims of one inbox, held until completed or released. */
 export interface Claims {
-  /** Claims a key. Throws or rejects with a WebhookError `unavailable` when the store cannot be reached. */
+  /** Claims a key. Throws or rejects with a WebhookError `unavailable` if the store can't be reached. */
   claim(key: string): MaybePromise<Claim>
-  /**
-   * Marks a key as done.
-   * @param recorded called once the store has recorded it, or has said that the lease was lost
-   */
+  /** Marks a key as done. Calls `recorded` once the store has recorded it, or the lease turned out lost. */
   complete(key: string, recorded: () => void): void
-  /** Releases a claim, so that the key can be claimed again immediately. */
+  /** Gives a key back for claiming. */
   release(key: string): Promise<void>
-  /**
-   * Returns true from the end of the claim's lease by the clock of this process until it is renewed, and makes sure
-   * that `onEnd` was called: a process that was suspended may ask before a timer fires.
-   */
+  /** True while the lease is expired by this process's clock. Calls `onEnd` if a suspended process missed the timer. */
   isOver?(key: string): boolean
-  /** Called before each attempt at an event. Resolves once the claim is renewed, or lost, if its lease has ended. */
+  /** Called before each attempt. If the lease is expired, resolves once it is renewed or lost. */
   renewed?(key: string): Promise<undefined> | undefined
-  /** Stops renewing the claims, so that each runs out after the time of a lease. */
+  /** Stops renewing; each claim expires within a lease. */
   stop(): void
 }

@@ -8,7 +8,7 @@ test.each([undefined, null, 'text'])('defineStore throws invalid_option for %j, 
   expect(() => defineStore(untyped(given))).toThrow(
     expect.objectContaining({
       code: 'invalid_option',
-      message: expect.stringMatching(/^defineStore: claim has to be/),
+      message: expect.stringMatching(/^defineStore: claim must be/),
     }),
   )
 })
@@ -16,6 +16,6 @@ test.each([undefined, null, 'text'])('defineStore throws invalid_option for %j, 
 test.each(Object.keys(steps))('defineStore throws invalid_option for steps without %s, and names it', (missing) => {
   const given = { ...steps, [missing]: undefined }
   expect(() => defineStore(untyped(given))).toThrow(
-    expect.objectContaining({ code: 'invalid_option', message: `defineStore: ${missing} has to be a function` }),
+    expect.objectContaining({ code: 'invalid_option', message: `defineStore: ${missing} must be a function` }),
   )
 })

@@ -232,7 +232,7 @@ describe('an event whose lease has ended while its process cannot reach the stor
     await vi.advanceTimersByTimeAsync(1)
     expect(attempt.signal.reason).toMatchObject({ code: 'lease_lost' })
     expect(await machine(first.shared).inbox.accept(eventOf('one'))).toBe('accepted')
-    expect(first.warnings.filter((line) => line.startsWith('a claim has ended'))).toHaveLength(1)
+    expect(first.warnings.filter((line) => line.startsWith('a claim expired'))).toHaveLength(1)
   })
 
   test('counts from the renewal that the store answered last', async () => {
@@ -345,7 +345,7 @@ describe('an event whose lease has ended while its process cannot reach the stor
     expect(attempt.aborted).toBe(true)
     expect(attempt.aborted).toBe(true)
     expect(attempt.signal.reason).toMatchObject({ code: 'lease_lost' })
-    expect(warnings.filter((line) => line.startsWith('a claim has ended'))).toHaveLength(1)
+    expect(warnings.filter((line) => line.startsWith('a claim expired'))).toHaveLength(1)
   })
 
   test('is aborted at the first timer of a process that was suspended, and runs again if it still has the lease', async () => {

@@ -18,8 +18,8 @@ describe('on Workers', () => {
   ])('a client of %s is an immediate error, which names the one to use', async (_, client) => {
     const redisStore = await onWorkers()
     const message =
-      'redisStore: on Workers client cannot be one of ioredis or node-redis, since its connection ends with the request ' +
-      'that opened it: use @upstash/redis'
+      "redisStore: on Workers, client can't be ioredis or node-redis, whose connections end with the request that opened " +
+      'them: use @upstash/redis'
     expect(() => redisStore({ client })).toThrow(expect.objectContaining({ code: 'invalid_option', message }))
   })
 
@@ -30,7 +30,7 @@ describe('on Workers', () => {
 })
 
 test('a client that has no eval is an error, which names the clients', () => {
-  const message = 'redisStore: client has to be a client of ioredis, node-redis or @upstash/redis'
+  const message = 'redisStore: client must be an ioredis, node-redis or @upstash/redis client'
   const error = expect.objectContaining({ code: 'invalid_option', message })
   for (const client of [undefined, null, {}, 'redis://127.0.0.1'])
     expect(() => redisStore({ client: untyped(client) })).toThrow(error)

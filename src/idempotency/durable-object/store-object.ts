@@ -11,7 +11,6 @@ export interface LeaseInput extends KeyInput {
 }
 
 export interface ClaimInput extends LeaseInput {
-  /** Unique to the claim. */
   readonly claim: string
 }
 
@@ -22,15 +21,15 @@ interface KeyRow {
   readonly expires_at: number
 }
 
-/** The pause between two clean-ups, in ms, and the number of keys that one removes: an object gets fewer in that time. */
+/** Delay between clean-ups (ms), and keys removed by each: more than an object gets in that time. */
 const cleanUp = { delayMs: 1_000, keys: 1_000 }
 
 /**
- * A Durable Object that keeps a part of the keys of `durableObjectStore`. Export it from the Worker's module, under the
- * name that the configuration has. It needs SQLite: `new_sqlite_classes`.
+ * A Durable Object that holds one shard of the keys of `durableObjectStore`. Export it from the Worker's module under
+ * its configured class name. Needs SQLite: `new_sqlite_classes`.
  */
 export class StoreObject {
-  /** Never set: the types of Cloudflare require it of the class that a `DurableObjectNamespace` names. */
+  /** Never set; Cloudflare's `DurableObjectNamespace` type requires it. */
   declare readonly __DURABLE_OBJECT_BRAND: never
   readonly #sql: ObjectSql
   #cleanUpAt = 0
@@ -49,7 +48,7 @@ export class StoreObject {
     `)
   }
 
-  /** Called by `durableObjectStore`. Each step is synchronous, so no other one comes in between. */
+  /** Called by `durableObjectStore`. Steps are synchronous, hence atomic. */
   fetch(request: Request): Promise<Response> {
     return answerAsObject(request, () => ({
       claim: (input: ClaimInput) => this.#claim(input),
@@ -69,7 +68,7 @@ export class StoreObject {
     return 'claimed'
   }
 
-  /** Finishes a key, unless another owner holds it or has finished it. Its owner can finish it again, after a replay. */
+  /** Unless another owner holds or finished it. Idempotent for its owner. */
   #complete(input: LeaseInput): boolean {
     const held = this.#get(input.key)
     if (held !== undefined && held.owner !== input.owner) return false
@@ -77,7 +76,7 @@ export class StoreObject {
     return true
   }
 
-  /** Keeps a key for its owner, unless another one holds it or it is finished. */
+  /** Unless another owner holds it, or it is finished. */
   #renew(input: LeaseInput): boolean {
     const held = this.#get(input.key)
     if (held !== undefined && (held.done === 1 || held.owner !== input.owner)) return false
@@ -109,7 +108,7 @@ export class StoreObject {
     )
   }
 
-  /** Removes some expired keys. Their owners may still renew them: renewing works also for a key that no owner has. */
+  /** Removes a batch of expired keys. Safe while their owners still renew: renewing a missing key works. */
   #removeExpired(): void {
     const now = Date.now()
     if (now < this.#cleanUpAt) return
@@ -119,5 +118,5 @@ export class StoreObject {
   }
 }
 
-/** The JSON of a key, since lone surrogates would all become one character. */
+/** JSON, because SQLite's UTF-8 maps all lone surrogates to one character. */
 const stored = (key: string): string => JSON.stringify(key)

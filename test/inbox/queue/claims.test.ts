@@ -123,7 +123,7 @@ describe('a consumer that was suspended beyond its lease', () => {
     expect(await one.receiver.handle(message)).toEqual({ status: 'retry', delayMs: leaseMs })
     expect(a).not.toHaveBeenCalled()
     expect(one.lines).toMatchObject([
-      { level: 'warn', details: { key: message.key }, message: expect.stringMatching(/^a claim has ended/) },
+      { level: 'warn', details: { key: message.key }, message: expect.stringMatching(/^a claim expired/) },
     ])
     expect(await start({ a, b }).receiver.handle(message)).toEqual({ status: 'done' })
     expect(a).toHaveBeenCalledOnce()
