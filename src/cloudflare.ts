@@ -1,4 +1,4 @@
-// The entry of Cloudflare Workers: what runs in Durable Objects.
+// Entry for Cloudflare Workers: what runs in Durable Objects.
 
 export { type DurableObjectStoreOptions, durableObjectStore, StoreObject } from './idempotency/durable-object.ts'
 export {

@@ -1,7 +1,6 @@
-/** Encodes bytes in base64. */
 export const toBase64 = (bytes: Uint8Array): string =>
   btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))
 
-/** Decodes base64, in which line breaks are ignored. */
+/** Ignores line breaks. */
 export const fromBase64 = (text: string): Uint8Array =>
   Uint8Array.from(atob(text), (character) => character.charCodeAt(0))

@@ -1,6 +1,6 @@
 import { maxWaitMs } from './timers.ts'
 
-/** Returns the rest of a time that several steps share, in ms, and at most `maxMs` for the next one. */
+/** Returns what is left of a time budget (ms), at most `maxMs`. */
 export type Countdown = (maxMs?: number) => number
 
 export function countdown(ms: number): Countdown {
@@ -8,10 +8,8 @@ export function countdown(ms: number): Countdown {
   return (maxMs = maxWaitMs) => Math.max(0, Math.min(end - performance.now(), maxMs))
 }
 
-/** The time that the last steps of closing have together in any case, in ms. */
+/** Minimum budget for the last steps of closing (ms). */
 const lastStepsMs = 500
 
-/**
- * Gives the last steps of closing the time that is left, so that a storage that works gets its events back in any case.
- */
+/** The budget for the last steps of closing. Never zero, so events are released if the storage works. */
 export const forLastSteps = (left: Countdown): Countdown => countdown(Math.max(left(), lastStepsMs))

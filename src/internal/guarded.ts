@@ -1,9 +1,6 @@
 import { isPromise } from './maybe-promise.ts'
 
-/**
- * Calls a function of the user's. What it throws goes to `threw`, and so does the rejection of a promise that it returns
- * although its type allows none: unhandled, that would end the process.
- */
+/** Calls a user function. Throwing, or rejecting despite a sync type, calls `threw` instead of ending the process. */
 export function guarded<Result>(call: () => Result, threw: (error: unknown) => void): Result | undefined {
   try {
     const result = call()

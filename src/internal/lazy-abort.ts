@@ -1,7 +1,4 @@
-/**
- * An abort signal that is made when it is first read. An AbortController costs as much as the HMAC of a delivery, and
- * most handlers never read their signal.
- */
+/** A lazy abort signal. An AbortController costs as much as a delivery's HMAC, and most handlers never read it. */
 export class LazyAbort {
   #controller: AbortController | undefined
   #reason: unknown

@@ -1,35 +1,31 @@
 import { guarded } from './guarded.ts'
 import { withoutOwnFrames } from './stack.ts'
 
-/** The levels of log lines, from the least to the most urgent. */
+/** Log levels, least urgent first. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
 
-/** One of {@link logLevels}. */
 export type LogLevel = (typeof logLevels)[number]
 
 type LogMethod = (details: object, message: string) => void
 
-/**
- * The part of pino's interface that is used: an object of details first, then the message. A level that is off costs
- * nothing: no line is built for it.
- */
+/** The part of pino's interface that is used: details, then the message. No line is built for a level that is off. */
 export interface Logger {
   debug: LogMethod
   info: LogMethod
   warn: LogMethod
   error: LogMethod
-  /** Returns true if lines of a level are written, as in pino and winston. Without it `level` is read. */
+  /** True if a level is written, as in pino and winston. Without it `level` decides. */
   isLevelEnabled?(level: string): boolean
-  /** The name of the lowest level that is written, such as `info` or `silent`. Any other value means every level. */
+  /** The lowest level written, such as `info` or `silent`. Unknown names mean every level. */
   readonly level?: unknown
 }
 
-/** A logger that never throws, and that can always be asked which levels are on. */
+/** A logger that never throws and always knows its levels. */
 export interface SafeLogger extends Logger {
   isLevelEnabled(level: LogLevel): boolean
 }
 
-/** The default logger: warnings and errors on the console, a line each. An error comes with its stack, on further lines. */
+/** The default logger: warnings and errors on the console, one line each, then the stack of `err`. */
 export const consoleLogger: Logger = {
   level: 'warn',
   debug() {},
@@ -39,7 +35,7 @@ export const consoleLogger: Logger = {
 }
 
 function consoleLine({ err, ...details }: { readonly err?: unknown }, message: string): unknown[] {
-  // A text of the sender must not forge lines, or control the terminal.
+  // Text from the sender must not forge lines or control the terminal.
   const line = `media-webhooks: ${message} ${JSON.stringify(details)}`.replace(
     /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
     encodeURI,
@@ -47,7 +43,7 @@ function consoleLine({ err, ...details }: { readonly err?: unknown }, message: s
   return err === undefined ? [line] : [line, shortened(err)]
 }
 
-/** Copies an error with a shorter stack: of each failure of a handler, most lines are the same calls of this package. */
+/** Copies an error without our own stack frames, which are the same for every failed handler. */
 function shortened(err: unknown): unknown {
   if (!(err instanceof Error) || typeof err.stack !== 'string') return err
   const copy = new Error(err.message)
@@ -63,24 +59,24 @@ const eachLevel = (write: (level: LogLevel) => LogMethod) => ({
   error: write('error'),
 })
 
-/** Makes a logger that adds the same details to every line. */
+/** A child logger that adds `bound` to every line. */
 export const withDetails = (logger: Logger, bound: object): Logger =>
   eachLevel((level) => (details, message) => logger[level]({ ...bound, ...details }, message))
 
-/** Makes a logger that never throws: a line for which the given logger throws or rejects is lost. */
+/** Wraps a user's logger so it never throws. A line it throws or rejects for is lost. */
 export function safeLogger(logger: Logger): SafeLogger {
   const lines = eachLevel((level) => (details, message) => {
-    // The failure of the logger cannot be logged.
+    // A logger's own failure can't be logged.
     guarded(
       () => logger[level](details, message),
       () => {},
     )
   })
-  // It is checked for every line: the level of a running logger can change.
+  // Checked for every line, because the level can change at run time.
   return { ...lines, isLevelEnabled: (level) => isEnabled(logger, level) }
 }
 
-// The names that a logger's level can have, in pino and winston. Any other name lets all levels through.
+// Level names of pino and winston. Any other name lets all levels through.
 const levelNames: readonly unknown[] = [...logLevels, 'fatal', 'silent']
 
 function isEnabled(logger: Logger, level: LogLevel): boolean {

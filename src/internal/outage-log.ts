@@ -1,4 +1,4 @@
-/** Logs the first failure of an outage, instead of every one. */
+/** Logs only the first failure of an outage. */
 export class OutageLog {
   #isOut = false
 

@@ -1,4 +1,4 @@
 import { hostname } from 'node:os'
 
-/** The name of this process for operators: its host and its pid. It has no space, since Redis takes none in a name. */
+/** The name operators see: host and pid. No spaces, which Redis rejects in names. */
 export const processName = `${hostname()}:${process.pid}`

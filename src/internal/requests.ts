@@ -1,3 +1,3 @@
-/** `true` on Workers, where nothing that a request began outlives it: its timers never fire, its promises never settle. */
+/** `true` on Workers: when a request ends, its timers never fire and its promises never settle. */
 export const requestsEndWork =
   (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === 'Cloudflare-Workers'

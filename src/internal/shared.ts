@@ -1,6 +1,6 @@
 import { isPromise, type MaybePromise } from './maybe-promise.ts'
 
-/** Makes a function whose calls share the run in progress. */
+/** Single-flight: calls made during a run share it. */
 export function shared<T>(run: () => MaybePromise<T>): () => MaybePromise<T> {
   let running: Promise<T> | undefined
   return () => {

@@ -1,10 +1,10 @@
-/** Maximum time of a timer, in ms. A timer with a longer time fires immediately. */
+/** Longest timer delay (ms). A longer one fires immediately. */
 export const maxWaitMs = 2_147_483_647
 
 let schedule: (run: () => void) => unknown = globalThis.setImmediate
 
-/** Runs a function in a later turn of the event loop. */
-// A timer would cost a millisecond. The Edge Runtime has a setImmediate that throws.
+/** Runs a function in a later event-loop turn. */
+// A timer would cost 1 ms. The Edge Runtime has a setImmediate that throws.
 export const later = (run: () => void): unknown => {
   try {
     return schedule(run)
@@ -14,25 +14,21 @@ export const later = (run: () => void): unknown => {
   }
 }
 
-/** Resolves in a later turn of the event loop. */
 export const nextTurn = (): Promise<void> => new Promise((resolve) => later(resolve))
 
 export type Timer = ReturnType<typeof setTimeout>
 
-/** Waits for a time, or not at all if it is over. */
+/** Resolves at once if `ms` is not positive. */
 export const sleep = async (ms: number): Promise<void> => {
   if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
 }
 
-/** Lets the process end although the timer is set. Only Node's timers keep it alive. */
+/** Keeps the timer from holding the process open. Only Node's timers do. */
 export function unref(timer: Timer): void {
   ;(timer as { unref?: () => void }).unref?.()
 }
 
-/**
- * Waits for a promise for up to `ms`. After that, it calls `late`, and resolves with its result or rejects with its
- * error.
- */
+/** Waits up to `ms` for a promise, then settles with what `late` returns or throws. */
 export function within<T, Late>(ms: number, promise: Promise<T>, late: () => Late): Promise<T | Late> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(Promise.resolve().then(late)), ms)
@@ -40,5 +36,5 @@ export function within<T, Late>(ms: number, promise: Promise<T>, late: () => Lat
   })
 }
 
-/** Time since `performance.now()` was `startedAt` (ms), to the microsecond. */
+/** Time since `startedAt` (`performance.now()`) in ms, rounded to the microsecond. */
 export const msSince = (startedAt: number): number => Math.round((performance.now() - startedAt) * 1_000) / 1_000

@@ -1,9 +1,9 @@
 import { nextTurn } from './timers.ts'
 
-/** Work between two turns (ms). Deliveries wait this long at most. */
+/** Longest work between turns (ms), and so the longest that deliveries wait. */
 const maxMs = 5
 
-/** Gives the event loop turns during work over many rows. Ask before each row, and await the turn if one is due. */
+/** Yields to the event loop during work over many rows. Call `due` before each row, and await what it returns. */
 export class Turns {
   #since = performance.now()
 

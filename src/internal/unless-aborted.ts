@@ -1,6 +1,6 @@
 import type { MaybePromise } from './maybe-promise.ts'
 
-/** Waits for a result until the signal is aborted. Then it rejects with the signal's reason. */
+/** Waits for a result; rejects with the signal's reason if aborted first. */
 export function unlessAborted<Result>(signal: AbortSignal, result: MaybePromise<Result>): Promise<Result> {
   return new Promise((resolve, reject) => {
     const abort = () => reject(signal.reason)

@@ -1,4 +1,4 @@
-// Jest's jsdom has no TextEncoder and TextDecoder. Node also has them in a module.
+// Jest's jsdom lacks TextEncoder and TextDecoder; `node:util` has them.
 const from = (
   globalThis.TextDecoder === undefined
     ? (globalThis as { process?: { getBuiltinModule?(name: string): unknown } }).process?.getBuiltinModule?.(
@@ -9,8 +9,8 @@ const from = (
 
 export const encoder = new from.TextEncoder()
 
-/** Fatal: bytes that are not UTF-8 are an error, and do not become U+FFFD. A leading byte order mark is skipped. */
+/** Throws on invalid UTF-8. Skips a leading byte order mark. */
 export const fatalDecoder = new from.TextDecoder('utf-8', { fatal: true })
 
-/** Bytes that are not UTF-8 become U+FFFD. */
+/** Invalid UTF-8 becomes U+FFFD. */
 export const decoder = new from.TextDecoder()

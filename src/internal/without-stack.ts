@@ -1,12 +1,10 @@
-/**
- * Makes an error without a stack, for errors that any sender can cause: the stack is 40 % of the CPU of a rejection in
- * process. If the limit cannot be changed, as with Node's `--frozen-intrinsics`, the error has one.
- */
+/** Makes an error without a stack, which is 40 % of the CPU of a rejection that any sender can cause. */
 export function withoutStack<Made extends Error>(make: () => Made): Made {
   const { stackTraceLimit } = Error
   try {
     Error.stackTraceLimit = 0
   } catch {
+    // Read-only under `--frozen-intrinsics`.
     return make()
   }
   try {

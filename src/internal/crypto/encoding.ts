@@ -1,19 +1,17 @@
-/** The hash function of an HMAC. */
 export type HashAlgorithm = 'sha1' | 'sha256' | 'sha512'
 
-/** The text form of a signature in a header. */
+/** How a signature is written in a header. */
 export type SignatureEncoding = 'hex' | 'base64'
 
-/** Encodes bytes as text. */
 export function encodeBytes(bytes: Uint8Array, encoding: SignatureEncoding): string {
   return encoding === 'base64' ? btoa(String.fromCharCode(...bytes)) : toHex(bytes)
 }
 
-/** Encodes bytes as hexadecimal digits, in lower case. */
+/** Lower-case hex. */
 export const toHex = (bytes: Uint8Array): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('')
 
-/** Decodes base64 of the standard alphabet, padded. `undefined` when the text is malformed or empty. */
+/** Decodes padded base64 in the standard alphabet. `undefined` if malformed or empty. */
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)$/.test(text)) return undefined
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))

@@ -1,21 +1,17 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { HashAlgorithm, SignatureEncoding } from './encoding.ts'
 
-// `#crypto` on Node. Its counterpart is web.ts; both export the same functions.
+// `#crypto` on Node, with the same exports as web.ts.
 
-// HMAC is written out (RFC 2104) over one-shot hashes. createHmac makes a native object for each signature: with its
-// garbage that is 5 % of the CPU time of a delivery over node:http. The tests compare the two.
+// HMAC (RFC 2104) over one-shot hashes: createHmac's native object per signature is 5 % of a delivery's CPU.
 
 const blockBytes = { sha1: 64, sha256: 64, sha512: 128 } as const
 const digestBytes = { sha1: 20, sha256: 32, sha512: 64 } as const
 
-/** The room for a message behind the inner pad. Longer ones are rare. */
+/** Room for a message behind the inner pad (bytes). Few are longer. */
 const messageRoom = 4_096
 
-/**
- * A secret prepared for {@link hmac}: its two pads, each a block long, and behind them the room for what is hashed with
- * them. It is written anew for each signature, which takes a third less time than new buffers do.
- */
+/** A prepared secret: two one-block pads, each followed by room for what is hashed. Reused, faster than new buffers. */
 export interface HmacKey {
   readonly algorithm: HashAlgorithm
   readonly inner: Buffer
@@ -29,7 +25,7 @@ export function hmacKey(algorithm: HashAlgorithm, secret: Uint8Array): HmacKey {
   return { algorithm, inner: padded(0x36, messageRoom), outer: padded(0x5c, digestBytes[algorithm]) }
 }
 
-/** Computes the HMAC of `prefix`, in UTF-8, followed by `content`. */
+/** HMAC of `prefix` (as UTF-8) followed by `content`. */
 export function hmac(
   { algorithm, inner, outer }: HmacKey,
   prefix: string,
@@ -42,18 +38,18 @@ export function hmac(
   const message = size <= inner.byteLength ? inner : Buffer.concat([inner.subarray(0, block)], size)
   if (start > block) message.write(prefix, block)
   message.set(content, start)
-  // In 'binary', which is Latin-1, each byte is a character: the cheapest form of a digest.
+  // 'binary' (Latin-1) is the cheapest form of a digest: one character per byte.
   const digest = hash(algorithm, message.subarray(0, size), 'binary')
   outer.write(digest, block, 'latin1')
   return hash(algorithm, outer, encoding)
 }
 
-/** Computes the SHA-256 of bytes, or of a string in UTF-8, in hex. */
+/** SHA-256 in hex. Strings are hashed as UTF-8. */
 export const sha256 = (content: string | Uint8Array): string => hash('sha256', content, 'hex')
 
-/** Compares two strings in a time that does not depend on where they differ. Their lengths are not secret. */
+/** Constant-time comparison. Lengths are not secret. */
 export function equalText(text: string, expected: string): boolean {
-  // UTF-16, since in UTF-8 all lone surrogates are the same three bytes.
+  // UTF-16, because UTF-8 maps all lone surrogates to the same bytes.
   const [bytes, expectedBytes] = [Buffer.from(text, 'utf16le'), Buffer.from(expected, 'utf16le')]
   return bytes.byteLength === expectedBytes.byteLength && timingSafeEqual(bytes, expectedBytes)
 }
