@@ -32,7 +32,7 @@ export interface Arguments {
   readonly help: boolean
 }
 
-/** @throws Error with a message for the user when an argument is unknown or invalid */
+/** @throws Error with a message for the user if an argument is unknown or invalid */
 export function readArguments(args: readonly string[]): Arguments {
   const { values } = parseArgs({
     args: [...args],

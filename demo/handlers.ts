@@ -32,7 +32,7 @@ export function createHandlers(onFinished: OnFinished): { readonly handlers: Han
   return { handlers, others }
 }
 
-/** The media item for which {@link createPublisher}'s handler fails. */
+/** The media item that {@link createPublisher}'s handler fails for. */
 export const unpublished = 'Premiere.mp4'
 
 /** Attempts at an event before it becomes a dead letter. */
@@ -49,7 +49,7 @@ export function createPublisher(onFinished: OnFinished): Handler {
   }
 }
 
-/** The sender keeps no order. An application that needs one compares the `emittedAt` of a media item's events. */
+/** The sender keeps no order. If you need one, compare the `emittedAt` of a media item's events. */
 function createLatenessCheck(): (event: MediaEvent) => boolean {
   const newest = new Map<string, Date>()
   return ({ mediaId, emittedAt = new Date(0) }) => {

@@ -77,7 +77,7 @@ function answers(deliveries: readonly DeliveryRecord[]) {
   return { deliveries: deliveries.length, rejected, acknowledged: deliveries.length - rejected, duplicates }
 }
 
-// Not the receiver's event key, because the ledger has to find the receiver's mistakes.
+// Not the receiver's event key: the ledger must find the receiver's mistakes.
 const nameOf = ({ type, media_id, emitted_at }: HandledPayload): string =>
   `${type} of media ${media_id} at ${emitted_at}`
 

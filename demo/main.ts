@@ -114,7 +114,7 @@ function closeOnSignal(close: () => Promise<void>): void {
   }
 }
 
-/** Keeps a run with --exit going when the reader of its output closes it, as `head` does. Without --exit the run ends. */
+/** When the reader closes our output (`| head`), a run with --exit continues, any other ends. */
 function ignoreClosedOutput({ exit }: Arguments): void {
   for (const output of [process.stdout, process.stderr]) {
     output.on('error', (error: NodeJS.ErrnoException) => {

@@ -11,7 +11,7 @@ const sqs = new SQSClient({})
 const receiver = createReceiver({
   verify: urlToken({ secret: WEBHOOK_TOKEN }),
   inbox: queueInbox({
-    // A FIFO queue: it keeps the order of the events of each media item.
+    // A FIFO queue keeps each media item's events in order.
     send: (message) =>
       sqs.send(
         new SendMessageCommand({
@@ -21,7 +21,7 @@ const receiver = createReceiver({
           MessageDeduplicationId: message.deduplicationId,
         }),
       ),
-    // Every sandbox has to know which events are handled.
+    // Every sandbox must know which events are handled.
     store: redisStore({ client: new Redis(REDIS_URL) }),
   }),
 })

@@ -11,7 +11,7 @@ import { closeServer } from 'media-webhooks/node'
 
 const { WEBHOOK_TOKEN = '', REDIS_URL = 'redis://127.0.0.1:6379', PORT = '3000', BOARD_PORT = '3001' } = process.env
 
-// Start as many processes as you like. Each accepts deliveries, and handles events that any of them accepted.
+// Start as many processes as you like. Each accepts deliveries and handles events from all of them.
 const inbox = bullmqInbox({ connection: REDIS_URL, queue: 'media-webhooks' })
 const receiver = createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }), inbox })
 

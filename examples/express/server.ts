@@ -13,7 +13,7 @@ receiver.on('encoding.finished', async ({ mediaId, qualities }) => {
 receiver.on('encoding.failed', async ({ mediaId, title }) => {
   console.log(`tell the owner that ${title ?? mediaId} failed`)
 })
-// Runs if neither comes in time. This inbox forgets it when the process ends; a durable inbox does not.
+// Runs if neither comes in time. This inbox loses the deadline with the process; a durable inbox keeps it.
 receiver.expect(
   'file.received',
   { then: ['encoding.finished', 'encoding.failed'], within: ENCODED_WITHIN, name: 'encoded' },

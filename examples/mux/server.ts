@@ -17,7 +17,7 @@ receiver.on('video.asset.ready', async ({ mediaId, data }) => {
 receiver.on('video.asset.errored', async ({ mediaId, data }) => {
   console.log(`tell the owner of ${mediaId}: ${data.errors?.messages.join(' ')}`)
 })
-// Runs if none of them comes in time. This inbox forgets it when the process ends; a durable inbox does not.
+// Runs if none of them comes in time. This inbox loses the deadline with the process; a durable inbox keeps it.
 receiver.expect(
   'video.upload.created',
   {

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect, type PostgresPoolClient } from 'kysely'
 
-/** Makes a Kysely whose queries all go through one client, which is in a transaction. Do not call its `transaction()`. */
+/** Makes a Kysely on one client that is in a transaction. Don't call its `transaction()`. */
 export function kyselyOn<Tables>(client: object): Kysely<Tables> {
   const pooled = client as PostgresPoolClient
   // The client goes back to its pool when the transaction ends, not when Kysely has run a query.

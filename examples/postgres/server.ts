@@ -11,15 +11,15 @@ import { createTables, type Tables, video } from './video.ts'
 
 const { WEBHOOK_TOKEN = '', DATABASE_URL = 'postgres://postgres@127.0.0.1:5432/postgres', PORT = '3000' } = process.env
 
-// The pool of the application. One client for each event that is handled at a time, and some for other queries.
+// Your application's pool: a client for each event handled at a time, and some for other queries.
 const pool = new pg.Pool({ connectionString: DATABASE_URL, max: 20 })
 pool.on('error', (error) => console.error('an idle connection was lost', error.message))
 await pool.query(createTables)
 
-// Start as many processes as you like. Each accepts deliveries, and handles events that any of them accepted.
+// Start as many processes as you like. Each accepts deliveries and handles events from all of them.
 const receiver = createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }), inbox: postgresInbox({ pool }) })
 
-// What a handler writes with the client is committed together with the record that it has finished.
+// A handler's writes with the client are committed together with the record that it finished.
 receiver.on('encoding.finished', function publish({ mediaId, title, qualities }, { transaction }) {
   return transaction(async (client) => {
     const row = { title, qualities: [...qualities], isPublished: true }

@@ -1,6 +1,6 @@
 import { boolean, pgTable, text } from 'drizzle-orm/pg-core'
 
-/** The table that the handlers write, as Drizzle sees it. */
+/** The handlers' table, for Drizzle. */
 export const video = pgTable('video', {
   mediaId: text('media_id').primaryKey(),
   title: text(),
@@ -8,7 +8,7 @@ export const video = pgTable('video', {
   isPublished: boolean('is_published').notNull(),
 })
 
-/** The table of the uploads that failed, as Kysely sees it. It has no unique column: a second run would add a second row. */
+/** Failed uploads, for Kysely. No unique column: a second run would add a second row. */
 export interface Tables {
   failure: { media_id: string; title: string | null }
 }

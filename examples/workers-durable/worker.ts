@@ -12,7 +12,7 @@ interface Env {
   readonly MEDIA_INBOX: ObjectNamespace
 }
 
-/** The Worker makes it to accept deliveries, and each Durable Object to handle their events. */
+/** Called in the Worker to accept deliveries, and in each Durable Object to handle their events. */
 function makeReceiver({ WEBHOOK_TOKEN }: Env, inbox: InboxDefinition<ObjectTransactional>) {
   const receiver = createReceiver({ verify: urlToken({ secret: WEBHOOK_TOKEN }), inbox })
   receiver.on('encoding.finished', async function publish({ mediaId, qualities }) {
@@ -21,7 +21,7 @@ function makeReceiver({ WEBHOOK_TOKEN }: Env, inbox: InboxDefinition<ObjectTrans
   return receiver
 }
 
-/** The class of the objects, by the name that wrangler.jsonc has. */
+/** The objects' class, named in wrangler.jsonc. */
 export class MediaInbox extends inboxObject(makeReceiver) {}
 
 const handle = fetchHandler((env: Env) => makeReceiver(env, durableObjectInbox({ namespace: env.MEDIA_INBOX })))

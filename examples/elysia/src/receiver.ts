@@ -2,8 +2,8 @@ import { createReceiver, type Handlers, type Receiver, urlToken } from 'media-we
 import { sqliteInbox } from 'media-webhooks/inbox/sqlite'
 import { handlers } from './handlers.ts'
 
-// A hot reload evaluates this module again, as under `bun --hot`. The receiver of
-// the process stays, with its open inbox, and calls the newest handlers.
+// A hot reload evaluates this module again, as under `bun --hot`. The process keeps
+// its receiver, with its open inbox, which calls the newest handlers.
 const kept = globalThis as { mediaReceiver?: Receiver; mediaHandlers?: Handlers }
 kept.mediaHandlers = handlers
 

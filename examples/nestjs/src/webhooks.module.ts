@@ -15,8 +15,8 @@ export class WebhooksModule implements OnModuleDestroy {
     private readonly adapterHost: HttpAdapterHost,
   ) {}
 
-  // The first hook of a shutdown: the resources of the handlers are still open. It lets the deliveries in flight be
-  // answered, and the handlers of accepted events finish.
+  // The first shutdown hook: the handlers' resources are still open. Answers the deliveries in flight, and lets the
+  // handlers of accepted events finish.
   async onModuleDestroy() {
     await closeServer(this.adapterHost.httpAdapter.getHttpServer(), this.receiver)
   }

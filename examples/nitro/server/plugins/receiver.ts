@@ -1,6 +1,6 @@
 export default defineNitroPlugin(async ({ hooks }) => {
-  // The receiver opens now and not at the first delivery, to handle the events that an earlier process has left.
+  // Opens the receiver now, not at the first delivery, to handle events an earlier process left.
   await mediaReceiver().ready()
-  // After SIGTERM, Nitro stops listening and lets the requests in flight be answered. Then it calls this hook.
+  // After SIGTERM, Nitro stops listening, answers the requests in flight, and then calls this hook.
   hooks.hook('close', async () => void (await mediaReceiver().close()))
 })

@@ -2,8 +2,8 @@ import { createReceiver, type Handlers, type Receiver, urlToken } from 'media-we
 import { sqliteInbox } from 'media-webhooks/inbox/sqlite'
 import { handlers } from './handlers'
 
-// A hot reload evaluates this module again in the same process. The receiver of
-// the process stays, with its open inbox, and calls the newest handlers.
+// A hot reload evaluates this module again in the same process. The process keeps
+// its receiver, with its open inbox, which calls the newest handlers.
 const kept = globalThis as { mediaReceiver?: Receiver; mediaHandlers?: Handlers }
 kept.mediaHandlers = handlers
 
@@ -19,7 +19,7 @@ function makeReceiver(): Receiver {
   return receiver
 }
 
-/** Returns the receiver of this process. It is made at the first call. */
+/** Returns this process's receiver, made at the first call. */
 export function mediaReceiver(): Receiver {
   kept.mediaReceiver ??= makeReceiver()
   return kept.mediaReceiver

@@ -2,7 +2,7 @@ import { fetchHandler } from 'media-webhooks/fetch'
 import { receiver } from '$lib/server/receiver'
 import type { RequestHandler } from './$types'
 
-// It is given a function, so that the build needs no secret and opens no file.
+// A function, so the build needs no secret and opens no file.
 const handler = fetchHandler(receiver)
 
 export const POST: RequestHandler = ({ request }) => handler(request)
