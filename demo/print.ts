@@ -22,7 +22,7 @@ interface Line {
 export interface Printer extends Required<Pick<Hooks, 'delivery' | 'handling'>> {
   columnNames(): void
   heading(text: string): void
-    /** Prints a delivery rejected before it reached the receiver. */
+  /** Prints a delivery rejected before it reached the receiver. */
   rejectedByLoadBalancer(): void
   finished(event: MediaEvent, work: string, durationMs: number): void
 }

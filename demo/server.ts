@@ -25,7 +25,7 @@ export interface Server {
 /**
  * Mounts the receiver and its dashboard in an Express application on 127.0.0.1.
  * @param port 0 chooses a free port
-  * @param onRejected called for each delivery rejected before the receiver saw it
+ * @param onRejected called for each delivery rejected before the receiver saw it
  */
 export async function startServer(receiver: Receiver, port: number, onRejected: () => void): Promise<Server> {
   let toReject = 0

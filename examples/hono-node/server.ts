@@ -23,7 +23,7 @@ app.post('/webhooks/media', honoHandler(receiver))
 const server = serve({ fetch: app.fetch, port: Number(PORT) }, ({ port }) => console.log(`listening on ${port}`))
 
 process.once('SIGTERM', async () => {
-  // Answers the deliveries in flight, and handles the accepted events, in at most 10 s. Returns the ones that are left.
+  // Answers the deliveries in flight and handles the accepted events, in at most 10 s. Returns the unfinished ones.
   const { unfinished } = await closeServer(server, receiver)
   for (const { event } of unfinished) console.error(`not handled: ${event.key}`)
   process.exit()
