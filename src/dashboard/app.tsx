@@ -9,14 +9,14 @@ import { headed, plain } from './access/respond.ts'
 import { postRoutes } from './acting/actions.ts'
 import { assets } from './page/assets.ts'
 import { Document } from './page/document.tsx'
-import { failure, missing } from './page/messages.tsx'
+import { failure, notFound } from './page/messages.tsx'
 import { type Answer, type PageState, stateOf } from './page/page-state.ts'
 import { getRoutes } from './page/routes.tsx'
 import { routeOf } from './route-of.ts'
 import type { Subject } from './subject.ts'
 
 /** The time that the inbox may take to answer, in ms. */
-const patienceMs = 10_000
+const inboxTimeoutMs = 10_000
 
 /** Makes the function that answers the requests of a page: by `getRoutes`, `postRoutes` and the names of the assets. */
 export function createApp(subject: Subject, path: string, access: Access) {
@@ -25,14 +25,15 @@ export function createApp(subject: Subject, path: string, access: Access) {
   /** Shows a page, or the reason why the inbox cannot be asked. */
   async function show(page: PageState, answer: () => Promise<Answer | Response>): Promise<Response> {
     try {
-      const late = () => Promise.reject(new WebhookError('timeout', `the inbox did not answer within ${patienceMs} ms`))
+      const late = () =>
+        Promise.reject(new WebhookError('timeout', `the inbox did not answer within ${inboxTimeoutMs} ms`))
       const read = async () => {
         const answered = await answer()
         if (answered instanceof Response) return answered
         const { missing } = subject.inbox.expected ? await subject.overdue.read() : { missing: 0 }
         return document(page, answered, await page.pauses(), missing)
       }
-      const shown = await within(patienceMs, read(), late)
+      const shown = await within(inboxTimeoutMs, read(), late)
       isReachable = true
       return shown
     } catch (error) {
@@ -49,23 +50,23 @@ export function createApp(subject: Subject, path: string, access: Access) {
     const name = routeOf(url.pathname, path)
     const page = stateOf(subject, path, name, url, reader)
     const [asset, get, post] = [assets.get(name), getRoutes.get(name), postRoutes.get(name)]
-    if (asset === undefined && get === undefined && post === undefined) return document(page, missing(page))
-    const reads = request.method === 'GET' || request.method === 'HEAD'
+    if (asset === undefined && get === undefined && post === undefined) return document(page, notFound(page))
+    const isGet = request.method === 'GET' || request.method === 'HEAD'
     if (request.method === 'POST' && post) return show(page, async () => post(page, await readForm(request)))
-    if (reads && get) return show(page, async () => get(page))
-    if (reads && asset) return new Response(asset.text(), { headers: headed({ 'content-type': asset.type }) })
+    if (isGet && get) return show(page, async () => get(page))
+    if (isGet && asset) return new Response(asset.text(), { headers: headed({ 'content-type': asset.type }) })
     // A user has opened the address of an action again.
-    if (reads) return new Response(null, { status: 303, headers: headed({ location: page.at('') }) })
+    if (isGet) return new Response(null, { status: 303, headers: headed({ location: page.at('') }) })
     return plain(405, `${request.method} is not for this address.`)
   }
 
   return async (request: Request): Promise<Response> => {
     // `authorize` may read the body of the request.
-    const own = request.method === 'POST' && !request.bodyUsed ? request.clone() : request
+    const unread = request.method === 'POST' && !request.bodyUsed ? request.clone() : request
     const admitted = await access(request)
     if (!('mayAct' in admitted)) return admitted
-    const answer = await route(own, admitted)
-    return isShown(request, answer) ? new Response(null, { status: 304, headers: answer.headers }) : answer
+    const answer = await route(unread, admitted)
+    return isNotModified(request, answer) ? new Response(null, { status: 304, headers: answer.headers }) : answer
   }
 }
 
@@ -76,7 +77,7 @@ async function document(
   missing = 0,
 ): Promise<Response> {
   const text = await html`<!doctype html>${<Document page={page} answer={answer} pauses={pauses} missing={missing} />}`
-  const headers = headed({ 'content-type': 'text/html; charset=utf-8', etag: await tagOf(`${text}`) })
+  const headers = headed({ 'content-type': 'text/html; charset=utf-8', etag: await etagOf(`${text}`) })
   return new Response(`${text}`, { status: answer.status ?? 200, headers })
 }
 
@@ -84,11 +85,11 @@ async function document(
  * Makes the ETag of a page: a hash of what is sent. Ages such as "5 min ago" count, so that a page that was not sent is the
  * one to be shown. The time of a form's `until` does not: a page without changes is as good with an earlier one.
  */
-const tagOf = async (text: string): Promise<string> =>
+const etagOf = async (text: string): Promise<string> =>
   `"${(await sha256(text.replace(/(name="until" value=")\d+/g, '$1'))).slice(0, 32)}"`
 
 /** Returns true if the reader has this page. A proxy may have made its ETag a weak one. */
-function isShown({ method, headers }: Request, { status, headers: sent }: Response): boolean {
+function isNotModified({ method, headers }: Request, { status, headers: sent }: Response): boolean {
   const tag = sent.get('etag')
   return method !== 'POST' && status === 200 && tag !== null && headers.get('if-none-match')?.includes(tag) === true
 }

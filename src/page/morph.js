@@ -12,20 +12,20 @@ export function morph(from, to, sent) {
   for (const { name, value } of to.attributes) if (name !== 'open') from.setAttribute(name, value)
   const wanted = new Set(Array.from(to.children, ({ id }) => id))
   for (const child of [...from.children]) if (child.id && !wanted.has(child.id)) child.remove()
-  let place = from.firstChild
+  let current = from.firstChild
   for (const child of [...to.childNodes]) {
-    if (place?.nodeName !== child.nodeName || place.id !== child.id) {
-      from.insertBefore(child, place)
+    if (current?.nodeName !== child.nodeName || current.id !== child.id) {
+      from.insertBefore(child, current)
       continue
     }
-    if (child instanceof Element) morph(place, child, sent)
-    else if (place.nodeValue !== child.nodeValue) place.nodeValue = child.nodeValue
-    place = place.nextSibling
+    if (child instanceof Element) morph(current, child, sent)
+    else if (current.nodeValue !== child.nodeValue) current.nodeValue = child.nodeValue
+    current = current.nextSibling
   }
-  while (place) {
-    const next = place.nextSibling
-    place.remove()
-    place = next
+  while (current) {
+    const next = current.nextSibling
+    current.remove()
+    current = next
   }
 }
 

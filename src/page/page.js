@@ -32,15 +32,15 @@ export function morphWithFocus(from, to, fallback, sent) {
 let shownTag
 
 /** Grows with each change of the shown page, so that a slower answer does not replace a later one. */
-let turns = 0
+let currentVersion = 0
 
 /**
  * Shows the page in a response.
- * @param {{ turn: number, before?: number, sent?: HTMLFormElement, isUpdate?: boolean }} how
+ * @param {{ version: number, before?: number, sent?: HTMLFormElement, isUpdate?: boolean }} how
  */
-async function show(response, { turn, before = live.changes(), sent, isUpdate = false }) {
+async function show(response, { version, before = live.changes(), sent, isUpdate = false }) {
   const text = await response.text()
-  if (turn !== turns) return
+  if (version !== currentVersion) return
   if (!response.headers.get('content-type')?.startsWith('text/html')) throw new Error(messageIn(text))
   const shown = parse(text)
   localise(shown)
@@ -50,7 +50,7 @@ async function show(response, { turn, before = live.changes(), sent, isUpdate = 
   // The notice is shown once, but stays until the reader leaves the page.
   if (isUpdate) shown.getElementById('notice')?.replaceWith(notice.cloneNode(true))
   // An update that began meanwhile has read the page before.
-  if (!isUpdate) turns++
+  if (!isUpdate) currentVersion++
   document.title = shown.title
   const isHeld = live.hold(isUpdate)
   shownTag = isHeld ? undefined : response.headers.get('etag')
@@ -63,12 +63,12 @@ async function show(response, { turn, before = live.changes(), sent, isUpdate = 
 
 /** Reads the page again. */
 export async function update() {
-  const turn = turns
+  const version = currentVersion
   const headers = shownTag ? { 'if-none-match': shownTag } : {}
   const response = await fetch(location.href, { redirect: 'manual', headers })
-  if (turn !== turns || response.status === 304) return
+  if (version !== currentVersion || response.status === 304) return
   if (response.type === 'opaqueredirect') return location.reload()
-  await show(response, { turn, isUpdate: true })
+  await show(response, { version, isUpdate: true })
 }
 
 function messageIn(text) {
@@ -88,15 +88,15 @@ function arrive(target = document.querySelector('[data-heading]')) {
 
 /** Opens an address of the page. */
 export async function visit(address, { push = true } = {}) {
-  const begun = ++turns
+  const version = ++currentVersion
   const before = live.changes()
   const url = new URL(address, location.href)
   const response = await fetch(url, { redirect: 'manual' })
-  if (begun !== turns) return
+  if (version !== currentVersion) return
   // To another page of this one, or to one to sign in.
   if (response.type === 'opaqueredirect') return push ? location.assign(url) : location.reload()
   const isElsewhere = url.pathname !== location.pathname
-  await show(response, { turn: begun, before })
+  await show(response, { version, before })
   if (!push) return
   history.pushState(null, '', url)
   const target = document.getElementById(url.hash.slice(1))
@@ -120,7 +120,7 @@ async function send(form, submitter) {
     shown.searchParams.delete('notice')
     if (response.redirected) history.replaceState(null, '', shown)
   }
-  await show(response, { turn: ++turns, before, sent: form })
+  await show(response, { version: ++currentVersion, before, sent: form })
   if (isElsewhere) arrive()
 }
 

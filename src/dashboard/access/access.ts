@@ -16,19 +16,21 @@ export interface Reader {
 export type Access = (request: Request) => Promise<Response | Reader>
 
 /** Time for `authorize` (ms). */
-const patienceMs = 10_000
+const authorizeTimeoutMs = 10_000
 
 /** Makes the rule for all requests: `authorize` decides, and actions have to come from the page itself. */
 export function accessRule({ authorize, origin }: DashboardOptions, logger: Logger): Access {
   return async (request) => {
     try {
-      const decision: unknown = await within(patienceMs, Promise.resolve(authorize(request)), late)
+      const decision: unknown = await within(authorizeTimeoutMs, Promise.resolve(authorize(request)), timedOut)
       if (isResponse(decision)) return decision
       const reader = readerOf(decision)
       if (reader === undefined) return plain(403, 'You may not see this page.')
-      if (isReading(request)) return reader
+      if (isGet(request)) return reader
       if (!reader.mayAct) return plain(403, 'You may read these pages only: an action needs more rights.')
-      return isOwn(request, origin) ? reader : plain(403, 'Actions have to come from a page of the dashboard itself.')
+      return isSameOrigin(request, origin)
+        ? reader
+        : plain(403, 'Actions have to come from a page of the dashboard itself.')
     } catch (error) {
       logger.error({ err: error }, 'authorize of the dashboard failed')
       return plain(500, 'The dashboard could not decide whether you may see this page. The log says why.')
@@ -36,8 +38,11 @@ export function accessRule({ authorize, origin }: DashboardOptions, logger: Logg
   }
 }
 
-function late(): never {
-  throw new WebhookError('timeout', `authorize did not settle within ${patienceMs} ms: give what it asks a time limit`)
+function timedOut(): never {
+  throw new WebhookError(
+    'timeout',
+    `authorize did not settle within ${authorizeTimeoutMs} ms: give what it asks a time limit`,
+  )
 }
 
 function readerOf(decision: unknown): Reader | undefined {
@@ -50,10 +55,10 @@ function readerOf(decision: unknown): Reader | undefined {
 const isResponse = (value: unknown): value is Response =>
   value instanceof Response || (typeof value === 'object' && value !== null && 'status' in value && 'headers' in value)
 
-const isReading = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD'
+const isGet = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD'
 
 /** Returns true if an action comes from a page of this origin: a page of another site can also send forms. */
-function isOwn({ headers, url }: Request, expected: string | undefined): boolean {
+function isSameOrigin({ headers, url }: Request, expected: string | undefined): boolean {
   const site = headers.get('sec-fetch-site')
   const origin = headers.get('origin') ?? ''
   const isHost = () => hostOf(origin) === (headers.get('host') ?? new URL(url).host)

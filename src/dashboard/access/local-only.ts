@@ -27,9 +27,9 @@ const localHost = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d+))?$/i
 
 /**
  * Makes a rule that admits requests with a token: in the URL, or in the cookie that it then sets.
- * @param missed is called with the URL that has the token when a request of a local host has no token
+ * @param onMissingToken is called with the URL that has the token when a request of a local host has no token
  */
-export function tokenRule(token: string, missed?: (url: string) => void): DashboardOptions['authorize'] {
+export function tokenRule(token: string, onMissingToken?: (url: string) => void): DashboardOptions['authorize'] {
   return ({ headers, url }) => {
     const { protocol, host: ownHost, pathname, searchParams } = new URL(url)
     const host = headers.get('host') ?? ownHost
@@ -46,7 +46,7 @@ export function tokenRule(token: string, missed?: (url: string) => void): Dashbo
       const setCookie = `${cookie}; Path=/; HttpOnly; SameSite=Strict`
       return new Response(null, { status: 303, headers: headed({ location, 'set-cookie': setCookie }) })
     }
-    missed?.(`${protocol}//${host}${pathname}?token=${token}`)
+    onMissingToken?.(`${protocol}//${host}${pathname}?token=${token}`)
     return plain(
       403,
       'Open this page with the URL that its server has printed on its standard output. That URL has a token.',

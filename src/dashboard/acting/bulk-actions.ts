@@ -3,7 +3,7 @@ import { namedEvents } from '../../inbox/operations/operations.ts'
 import { ReplayedEvents } from '../../inbox/operations/replay-outcome.ts'
 import type { ReadableInbox } from '../../inbox/reading.ts'
 import { sleep } from '../../internal/timers.ts'
-import type { Searched } from '../reading/titled.ts'
+import type { InboxView } from '../reading/titled.ts'
 import { type Act, keysOf, type Selection } from './selection.ts'
 
 /** An action on events, which runs in this process. */
@@ -46,20 +46,20 @@ const rememberedActions = 100
  * Maximum number of events that are replayed or retried in a second, so that what failed under load does not fail
  * again.
  */
-const perSecond = 100
+const maxPerSecond = 100
 
 /** The pause before a full inbox is asked again, in ms. */
-const delayMs = 500
+const overloadDelayMs = 500
 
 /** Runs actions on many events, one event after another, and remembers their results. */
 export class BulkActions {
-  readonly #searched: Searched & Pick<ReadableInbox, 'operations'>
+  readonly #view: InboxView & Pick<ReadableInbox, 'operations'>
   readonly #changed: () => void
   readonly #actions = new Map<string, RunningBulkAction>()
 
   /** @param changed called when an action has changed dead letters */
-  constructor(searched: Searched & Pick<ReadableInbox, 'operations'>, changed: () => void) {
-    this.#searched = searched
+  constructor(view: InboxView & Pick<ReadableInbox, 'operations'>, changed: () => void) {
+    this.#view = view
     this.#changed = changed
   }
 
@@ -81,8 +81,8 @@ export class BulkActions {
   /** Starts an action. The promise resolves when it has ended, and never rejects. */
   start(act: Act, selection: Selection): { readonly action: BulkAction; readonly ended: Promise<void> } {
     const id = crypto.randomUUID()
-    const { operations } = this.#searched
-    const { events } = this.#searched.inbox
+    const { operations } = this.#view
+    const { events } = this.#view.inbox
     const replayed = act === 'replay' && events ? new ReplayedEvents({ events, operations }) : undefined
     const counts = { total: undefined, done: 0, keys: [], gone: 0, kept: new Map() }
     const action: RunningBulkAction = {
@@ -104,15 +104,15 @@ export class BulkActions {
 
   async #run(action: RunningBulkAction, selection: Selection): Promise<void> {
     try {
-      const keys = await keysOf(this.#searched, action.act, selection)
+      const keys = await keysOf(this.#view, action.act, selection)
       action.total = keys.length
       const startedAt = performance.now()
       for (const [index, key] of keys.entries()) {
-        if (action.act !== 'discard') await sleep(startedAt + (index * 1_000) / perSecond - performance.now())
+        if (action.act !== 'discard') await sleep(startedAt + (index * 1_000) / maxPerSecond - performance.now())
         // Others get a turn between the steps of an inbox that answers without waiting.
         else if (index % 100 === 99) await sleep(1)
         if (action.isStopping) break
-        await this.#take(action, key)
+        await this.#actOn(action, key)
       }
       action.state = action.isStopping && action.done + action.gone + keptBy(action) < keys.length ? 'stopped' : 'done'
     } catch (error) {
@@ -124,7 +124,7 @@ export class BulkActions {
   }
 
   /** Acts on one event. While the inbox is full it waits. */
-  async #take(action: RunningBulkAction, key: string): Promise<void> {
+  async #actOn(action: RunningBulkAction, key: string): Promise<void> {
     while (!action.isStopping) {
       try {
         if (await this.#act(action.act, key)) {
@@ -143,7 +143,7 @@ export class BulkActions {
   }
 
   async #act(act: Act, key: string): Promise<boolean> {
-    const { deadLetters, events } = this.#searched.inbox
+    const { deadLetters, events } = this.#view.inbox
     if (act === 'retry') return (await events?.retryNow(key)) ?? false
     if (act === 'stop-handler') return (await events?.stop?.(key)) ?? false
     return deadLetters[act](key)

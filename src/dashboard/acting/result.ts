@@ -23,7 +23,7 @@ export function resultOf({ act, state, total = 0, done, gone, kept }: BulkAction
   ]
   if (gone > 0)
     sentences.push(
-      `${counted(gone, what)} ${act === 'stop-handler' ? 'left as before' : 'no longer existed'}: ${whoTook[act]}.`,
+      `${counted(gone, what)} ${act === 'stop-handler' ? 'left as before' : 'no longer existed'}: ${goneBecause[act]}.`,
     )
   for (const [reason, count] of kept) sentences.push(`${counted(count, what)} stayed as before: ${reason}.`)
   if (state === 'stopped') sentences.push('It was stopped. The rest is as before.')
@@ -38,7 +38,7 @@ const nextAfter: Record<Act, string> = {
   'stop-handler': ' It is retried by its schedule, or becomes a dead letter.',
 }
 
-const whoTook: Record<Act, string> = {
+const goneBecause: Record<Act, string> = {
   replay: 'another user or process has replayed or discarded it',
   discard: 'another user or process has replayed or discarded it',
   retry: 'its attempt has started meanwhile',

@@ -3,7 +3,7 @@ import { pausedFor } from '../../inbox/operations/paused.ts'
 import type { EventState, ReadableInbox } from '../../inbox/reading.ts'
 import { type DeadFilter, matchesFilter, readDeadFilter } from '../reading/dead-filter.ts'
 import { eachDeadLetter, eachEvent } from '../reading/each.ts'
-import type { Searched } from '../reading/titled.ts'
+import type { InboxView } from '../reading/titled.ts'
 
 /** The actions on events. */
 export const acts = ['replay', 'discard', 'retry', 'stop-handler'] as const
@@ -41,7 +41,7 @@ const isTime = (date: Date): boolean => !Number.isNaN(date.getTime())
 
 /** Lists the keys of a selection, oldest first. */
 export async function keysOf(
-  { inbox, redaction }: Searched,
+  { inbox, redaction }: InboxView,
   act: Act,
   selection: Selection,
 ): Promise<readonly string[]> {

@@ -38,11 +38,11 @@ async function* deadLines({ inbox, redaction }: Subject, query: URLSearchParams)
 async function* eventLines({ inbox, redaction }: Subject, query: URLSearchParams) {
   const state = inbox.events?.states.find((each) => each === query.get('state'))
   const type = query.get('type')
-  const searched = query.get('title')
+  const titlePart = query.get('title')
   const asked = { limit: pageSize, ...(state && { state }), ...(type && { type }) }
   for await (const { event, trace: _, ...record } of eachEvent(inbox, asked)) {
     const title = event && redaction.title(event)
-    if (!searched || contains(title, searched)) yield { ...record, title, payload: event && redaction.payload(event) }
+    if (!titlePart || contains(title, titlePart)) yield { ...record, title, payload: event && redaction.payload(event) }
   }
 }
 

@@ -10,8 +10,8 @@ export async function find({ subject: { inbox }, query, at }: PageState): Promis
   const key = await keyOf(inbox, typed)
   if (((await inbox.events?.get(key)) ?? (await inbox.deadLetters.get(key))) !== undefined)
     return to(at('event', { key }))
-  const begun = (await storyOfMedia(inbox, typed)).length > 0 ? [] : await mediaBeginning(inbox, typed)
-  return to(at('media', { id: begun.length === 1 ? (begun[0] as string) : typed }))
+  const matches = (await storyOfMedia(inbox, typed)).length > 0 ? [] : await mediaBeginning(inbox, typed)
+  return to(at('media', { id: matches.length === 1 ? (matches[0] as string) : typed }))
 }
 
 const to = (location: string) => new Response(null, { status: 303, headers: headed({ location }) })

@@ -15,7 +15,7 @@ import { ReplaySelected, SelectionForm } from './selection.tsx'
 /** The number of events of a page, and maximum numbers of unreadable deliveries and of other media items. */
 const pageSize = 25
 const shownUnreadable = 5
-const shownBegun = 10
+const shownMatches = 10
 
 /** Number of open expectations that are searched for those of the media item: those that are due first. */
 const searchedOpen = 1_000
@@ -64,7 +64,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
           <>
             <p>No event of this media item is known, and no event has this key. {whyUnknown(inbox)}</p>
             <LastOperations page={page} eventKey={id} />
-            <Begun page={page} id={id} />
+            <MediaStartingWith page={page} id={id} />
             {inbox.events && (
               <p>
                 <a href={page.at('events', { title: id })}>Search the titles for it</a>
@@ -102,14 +102,14 @@ export async function showMedia(page: PageState): Promise<Answer> {
 }
 
 /** The media items whose id begins with what was typed. */
-async function Begun({ page, id }: { page: PageState; id: string }) {
-  const begun = id === '' ? [] : (await mediaBeginning(page.subject.inbox, id)).slice(0, shownBegun)
-  if (begun.length === 0) return null
+async function MediaStartingWith({ page, id }: { page: PageState; id: string }) {
+  const matches = id === '' ? [] : (await mediaBeginning(page.subject.inbox, id)).slice(0, shownMatches)
+  if (matches.length === 0) return null
   return (
     <>
       <p>Media items that begin with it:</p>
       <ul>
-        {begun.map((each) => (
+        {matches.map((each) => (
           <li>
             <a class="data" href={page.at('media', { id: each })}>
               <Foreign text={each} longest={100} />

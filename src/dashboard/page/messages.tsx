@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import type { Answer, PageState } from './page-state.ts'
 
 /** Says that there is no page at an address. */
-export const missing = (page: PageState): Answer => ({
+export const notFound = (page: PageState): Answer => ({
   title: 'There is no such page',
   status: 404,
   body: (

@@ -42,7 +42,7 @@ export interface CauseReport {
 export class Causes {
   readonly #inbox: ReadableInbox
   readonly #redaction: Redaction
-  #last: { readonly state: string; readonly report: CauseReport; readonly freshUntil: number } | undefined
+  #last: { readonly fingerprint: string; readonly report: CauseReport; readonly freshUntil: number } | undefined
   #reading: Promise<CauseReport> | undefined
 
   constructor(inbox: ReadableInbox, redaction: Redaction) {
@@ -55,9 +55,9 @@ export class Causes {
     // While thousands are being replayed, a report would be out of date immediately.
     if (this.#last !== undefined && performance.now() < this.#last.freshUntil) return this.#last.report
     const [newest] = count === 0 ? [] : await this.#inbox.deadLetters.list({ limit: 1 })
-    const state = `${count} ${newest?.diedAt.getTime()} ${newest?.key}`
-    if (this.#last?.state === state) return this.#last.report
-    this.#reading ??= this.#group(state, count).finally(() => {
+    const fingerprint = `${count} ${newest?.diedAt.getTime()} ${newest?.key}`
+    if (this.#last?.fingerprint === fingerprint) return this.#last.report
+    this.#reading ??= this.#group(fingerprint, count).finally(() => {
       this.#reading = undefined
     })
     return this.#reading
@@ -68,7 +68,7 @@ export class Causes {
     this.#last = undefined
   }
 
-  async #group(state: string, count: number): Promise<CauseReport> {
+  async #group(fingerprint: string, count: number): Promise<CauseReport> {
     const startedAt = performance.now()
     const seen = new Set<string>()
     const causes = new Map<string, Cause>()
@@ -87,7 +87,7 @@ export class Causes {
     const sorted = [...causes.values()].sort((a, b) => b.rows.length - a.rows.length)
     const report = { causes: sorted, isWhole: read < groupedLimit || seen.size >= count, oldest }
     const now = performance.now()
-    this.#last = { state, report, freshUntil: now + 5 * (now - startedAt) }
+    this.#last = { fingerprint, report, freshUntil: now + 5 * (now - startedAt) }
     return report
   }
 

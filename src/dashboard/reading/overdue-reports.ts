@@ -14,7 +14,7 @@ async function reportOf(inbox: ReadableInbox) {
 /** Reads the newest overdue events once for all open pages. */
 export class OverdueReports {
   readonly #inbox: ReadableInbox
-  #last: { readonly state: string; readonly until: number; readonly report: Promise<OverdueReport> } | undefined
+  #last: { readonly fingerprint: string; readonly until: number; readonly report: Promise<OverdueReport> } | undefined
 
   constructor(inbox: ReadableInbox) {
     this.#inbox = inbox
@@ -23,10 +23,10 @@ export class OverdueReports {
   async read(): Promise<OverdueReport> {
     const { expected, deadLetters } = await this.#inbox.stats()
     // What falls due is no longer expected.
-    const state = `${expected} ${deadLetters}`
-    if (this.#last?.state !== state || performance.now() > this.#last.until) {
+    const fingerprint = `${expected} ${deadLetters}`
+    if (this.#last?.fingerprint !== fingerprint || performance.now() > this.#last.until) {
       const report = reportOf(this.#inbox)
-      this.#last = { state, until: performance.now() + keptMs, report }
+      this.#last = { fingerprint, until: performance.now() + keptMs, report }
       report.catch(() => {
         this.#last = undefined
       })

@@ -39,8 +39,8 @@ export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promi
 export async function blockerOf(inbox: ReadableInbox, waiting: EventRecord): Promise<EventRecord | undefined> {
   if (waiting.state !== 'waiting') return undefined
   const records = await storyOfMedia(inbox, waiting.mediaId)
-  const place = records.findIndex(({ key }) => key === waiting.key)
-  return records.slice(0, Math.max(place, 0)).find(({ state }) => state === 'retrying')
+  const position = records.findIndex(({ key }) => key === waiting.key)
+  return records.slice(0, Math.max(position, 0)).find(({ state }) => state === 'retrying')
 }
 
 /** Maximum number of unreadable deliveries that are searched for a media item: the newest. */

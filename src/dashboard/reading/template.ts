@@ -27,28 +27,28 @@ function withoutQuoted(text: string): string {
     return end
   }
   let result = ''
-  let rest = 0
+  let copied = 0
   for (const { 0: quote, index } of text.matchAll(openings)) {
-    const end = index < rest ? Number.POSITIVE_INFINITY : endAfter(quote, index)
+    const end = index < copied ? Number.POSITIVE_INFINITY : endAfter(quote, index)
     if (end === Number.POSITIVE_INFINITY) continue
-    result += `${text.slice(rest, index)}“#”`
-    rest = end + 1
+    result += `${text.slice(copied, index)}“#”`
+    copied = end + 1
   }
-  return result + text.slice(rest)
+  return result + text.slice(copied)
 }
 
 /** What stands before an HTTP status, and before a code of an error or a process: `answered 404`, `(503)`, `code P2002`. */
 const beforeStatus =
   /(?:\b(?:status|answered|responded|replied|returned|got|http(?:\/[\d.]+)?)[^\w#]{1,3}(?:code|with|status|http)?[^\w#]{0,3}|\berror |\()$/i
 const beforeCode = /\b(?:code|sqlstate|errno)[^\w#]{1,3}[a-z]?$/i
-const reason =
+const reasonPhrase =
   /^ (?:Bad|Unauthorized|Forbidden|Not|Method|Request|Conflict|Gone|Too|Internal|Service|Gateway|Unprocessable|Payload) ?/
 
 /** Returns true for a number that tells what went wrong, and not to what. */
 function isCode(digits: string, before: string, after: string): boolean {
   if (beforeCode.test(before)) return /^\d{1,5}$/.test(digits)
   if (!/^[45]\d\d$/.test(digits) || /^[\w-]/.test(after)) return false
-  return reason.test(after) || (beforeStatus.test(before) && (!before.endsWith('(') || after.startsWith(')')))
+  return reasonPhrase.test(after) || (beforeStatus.test(before) && (!before.endsWith('(') || after.startsWith(')')))
 }
 
 /** Replaces what differs from event to event by `#`: numbers, ids and quoted parts. Statuses and codes of errors stay. */

@@ -3,7 +3,7 @@ import { eachEvent } from './each.ts'
 import type { Redaction } from './redaction.ts'
 
 /** The inbox that is searched, and what the page shows of its titles. */
-export interface Searched {
+export interface InboxView {
   readonly inbox: ReadableInbox
   readonly redaction: Redaction
 }
@@ -23,7 +23,7 @@ interface TitleQuery {
 
 /** Finds events by title, newest first. A handled event has none, and a title that the page hides is not searched. */
 export async function eventsTitled(
-  { inbox, redaction }: Searched,
+  { inbox, redaction }: InboxView,
   { title, state, type }: TitleQuery,
 ): Promise<readonly EventRecord[]> {
   const found: EventRecord[] = []

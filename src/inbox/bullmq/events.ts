@@ -8,7 +8,7 @@ import { type EventQueue, inBatches, mediaPart } from './queue.ts'
 import type { BullmqWorker } from './worker.ts'
 
 /** The number of events that one step in Redis examines. */
-const examined = 1_000
+const scanBatch = 1_000
 
 /** BullMQ's names of the states. */
 const jobStates = { waiting: 'wait', running: 'active', retrying: 'delayed', dead: 'failed' } as const
@@ -16,7 +16,7 @@ const jobStates = { waiting: 'wait', running: 'active', retrying: 'delayed', dea
 const states = Object.keys(jobStates) as (keyof typeof jobStates)[]
 
 /** The place of an event in the order of acceptance. */
-interface EventPlace {
+interface IndexEntry {
   readonly number: number
   readonly id: string
 }
@@ -71,14 +71,14 @@ export class BullmqEvents implements InboxEvents {
   }
 
   /** Finds the events of a page, and the first one after it. */
-  async #find({ state, type, mediaId, order, limit, cursor }: CheckedQuery): Promise<readonly EventPlace[]> {
+  async #find({ state, type, mediaId, order, limit, cursor }: CheckedQuery): Promise<readonly IndexEntry[]> {
     if (cursor !== undefined && !/^\d+$/.test(cursor)) throw wrongCursor()
     const media = mediaId === undefined ? undefined : await mediaPart(mediaId)
     const inState = state && (await this.#idsIn(state))
-    const found: EventPlace[] = []
+    const found: IndexEntry[] = []
     let after = cursor
     for (;;) {
-      const batch = await this.#examine(order, after)
+      const batch = await this.#scan(order, after)
       for (const [member, number] of batch) {
         const [id = '', ofMedia, ...ofType] = member.split(':')
         if (media !== undefined && media !== ofMedia) continue
@@ -86,7 +86,7 @@ export class BullmqEvents implements InboxEvents {
         if (inState?.has(id) === false) continue
         if (found.push({ number: Number(number), id }) > limit) return found
       }
-      if (batch.length < examined) return found
+      if (batch.length < scanBatch) return found
       after = batch.at(-1)?.[1]
     }
   }
@@ -95,14 +95,14 @@ export class BullmqEvents implements InboxEvents {
   async #idsIn(state: EventState): Promise<ReadonlySet<string>> {
     if (state === 'handled') return new Set()
     // While its handlers are paused, a retrying event is active for a moment now and then.
-    const of = state === 'retrying' ? [jobStates.retrying, jobStates.running] : [jobStates[state]]
-    return new Set(await this.#queue.reach((jobs) => jobs.getRanges(of, 0, -1)))
+    const types = state === 'retrying' ? [jobStates.retrying, jobStates.running] : [jobStates[state]]
+    return new Set(await this.#queue.reach((jobs) => jobs.getRanges(types, 0, -1)))
   }
 
   /** Returns the members of the index after a place, each with its own. */
-  async #examine(order: CheckedQuery['order'], after: string | undefined): Promise<readonly [string, string][]> {
+  async #scan(order: CheckedQuery['order'], after: string | undefined): Promise<readonly [string, string][]> {
     const { client, own } = this.#queue
-    const limit = ['LIMIT', 0, examined] as const
+    const limit = ['LIMIT', 0, scanBatch] as const
     const found = await this.#queue.reach(() =>
       order === 'oldest'
         ? client.zrangebyscore(own.of('events'), `(${after ?? 0}`, '+inf', 'WITHSCORES', ...limit)

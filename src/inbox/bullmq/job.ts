@@ -87,7 +87,7 @@ export function toDeadLetter({ data, finishedOn, failedReason }: Job<unknown>): 
 }
 
 /** The time within which all processes obey a pause (ms). */
-const obeyedMs = 2_000
+const pauseLagMs = 2_000
 
 /** The attempt of a worker, and its run in this process. */
 type ActiveAttempt = Pick<Attempt, 'run'> & { readonly pauses: readonly Pause[] }
@@ -111,10 +111,10 @@ export function toRecord(job: Job<unknown>, active: ActiveAttempt | undefined): 
     return { ...known, ...owed, state: 'retrying', attempts, dueAt: new Date(since + delay) }
   }
   if (active === undefined) return { ...known, ...owed, state: 'waiting', attempts }
-  const obeyed = active.pauses.filter(({ handler, since }) => handler && +since + obeyedMs < processedOn)
-  const held = { ...known, ...owed, state: 'retrying', attempts } as const
+  const inForce = active.pauses.filter(({ handler, since }) => handler && +since + pauseLagMs < processedOn)
+  const postponed = { ...known, ...owed, state: 'retrying', attempts } as const
   // Its worker finds its handlers paused, and postpones it again.
-  if (active.run === undefined && owed !== undefined && pausedFor(held, obeyed) !== undefined) return held
+  if (active.run === undefined && owed !== undefined && pausedFor(postponed, inForce) !== undefined) return postponed
   const handler = active.run?.handler
   const run = { ...(handler !== undefined && { handler }), ...(processedBy !== undefined && { process: processedBy }) }
   return { ...known, ...owed, state: 'running', attempts: attempts + 1, startedAt: new Date(processedOn), ...run }

@@ -7,17 +7,17 @@ import type { InboxEvents, ReadableInbox } from '../reading.ts'
  */
 export type ReplayOutcome = Readonly<Record<'handled' | 'dead' | 'gone' | 'open', number>>
 
-type Followed = Pick<ReadableInbox, 'operations'> & { readonly events: InboxEvents }
+type SourceInbox = Pick<ReadableInbox, 'operations'> & { readonly events: InboxEvents }
 
 /** Counts what became of replayed events, however many. One that has ended is not asked for again. */
 export class ReplayedEvents {
-  readonly #inbox: Followed
+  readonly #inbox: SourceInbox
   readonly #startedAt = new Date()
   readonly #ended = { handled: 0, dead: 0, gone: 0 }
   readonly #open = new Set<string>()
   #counting: Promise<void> | undefined
 
-  constructor(inbox: Followed) {
+  constructor(inbox: SourceInbox) {
     this.#inbox = inbox
   }
 
@@ -27,20 +27,20 @@ export class ReplayedEvents {
 
   /** Calls share the count in progress. */
   async count(): Promise<ReplayOutcome> {
-    this.#counting ??= this.#ask([...this.#open]).finally(() => {
+    this.#counting ??= this.#update([...this.#open]).finally(() => {
       this.#counting = undefined
     })
     await this.#counting
     return { ...this.#ended, open: this.#open.size }
   }
 
-  async #ask(open: readonly string[]): Promise<void> {
+  async #update(open: readonly string[]): Promise<void> {
     for (let start = 0; start < open.length; start += 1_000) {
       const keys = open.slice(start, start + 1_000)
       const outcomes = await this.#inbox.events.outcomes(keys)
-      const forgotten = outcomes.includes(undefined) && (await this.#areHandled()) ? 'handled' : 'gone'
+      const ifMissing = outcomes.includes(undefined) && (await this.#missingWereHandled()) ? 'handled' : 'gone'
       for (const [index, key] of keys.entries()) {
-        const outcome = outcomes[index] ?? (key.startsWith('unreadable:') ? 'gone' : forgotten)
+        const outcome = outcomes[index] ?? (key.startsWith('unreadable:') ? 'gone' : ifMissing)
         if (outcome === 'open') continue
         this.#ended[outcome]++
         this.#open.delete(key)
@@ -50,7 +50,7 @@ export class ReplayedEvents {
   }
 
   /** True if the inbox forgets what it has handled, and no event was discarded since: those that are gone were handled. */
-  async #areHandled(): Promise<boolean> {
+  async #missingWereHandled(): Promise<boolean> {
     const { events, operations } = this.#inbox
     if (operations === undefined || events.states.includes('handled')) return false
     const newest = await operations.list()
