@@ -7,33 +7,31 @@ import { pauseStorage } from './pauses.ts'
 import { type EventQueue, inBatches, mediaPart } from './queue.ts'
 import type { BullmqWorker } from './worker.ts'
 
-/** The number of events that one step in Redis examines. */
+/** Index entries read per Redis command. */
 const scanBatch = 1_000
 
-/** BullMQ's names of the states. */
 const jobStates = { waiting: 'wait', running: 'active', retrying: 'delayed', dead: 'failed' } as const
 
 const states = Object.keys(jobStates) as (keyof typeof jobStates)[]
 
-/** The place of an event in the order of acceptance. */
+/** An index entry: the job id of an event, and its number in order of acceptance. */
 interface IndexEntry {
   readonly number: number
   readonly id: string
 }
 
 /**
- * The events of the queue. BullMQ has no order by acceptance, and no index by media item, so an index of ours has the place,
- * the media item and the type of each event: a page takes a step for each thousand events that it examines, and reads the
- * jobs of its own events only.
+ * Lists the events of the queue. BullMQ has neither an order of acceptance nor an index by media item, so we keep a
+ * sorted set of number, media item and type. A page scans that index in batches and fetches only the jobs it returns.
  */
 export class BullmqEvents implements InboxEvents {
   readonly states = states
-  /** Absent without handlers: no other process hears of it. */
+  /** Absent in a process without handlers: it cannot reach those of other processes. */
   readonly stop?: (key: string) => boolean
   readonly #queue: EventQueue
   readonly #worker: Pick<BullmqWorker, 'running'> | undefined
 
-  /** @param worker absent in a process that handles no events */
+  /** @param worker absent in a process without handlers */
   constructor(queue: EventQueue, worker?: Pick<BullmqWorker, 'running' | 'stop'>) {
     this.#queue = queue
     this.#worker = worker
@@ -46,7 +44,7 @@ export class BullmqEvents implements InboxEvents {
     const found = await this.#find(checked)
     const page = found.slice(0, limit)
     const last = page.at(-1)
-    // Some events may have ended or changed their state since they were found.
+    // Events may have ended or changed state since the scan.
     const events = (await this.#read(page.map(({ id }) => id))).filter((record) => matchesQuery(record, checked))
     return found.length > limit && last !== undefined ? { events, cursor: `${last.number}` } : { events }
   }
@@ -70,7 +68,7 @@ export class BullmqEvents implements InboxEvents {
     return job !== undefined && (await this.#queue.promote(job))
   }
 
-  /** Finds the events of a page, and the first one after it. */
+  /** Finds a page of events, plus one to tell whether more follow. */
   async #find({ state, type, mediaId, order, limit, cursor }: CheckedQuery): Promise<readonly IndexEntry[]> {
     if (cursor !== undefined && !/^\d+$/.test(cursor)) throw wrongCursor()
     const media = mediaId === undefined ? undefined : await mediaPart(mediaId)
@@ -91,15 +89,15 @@ export class BullmqEvents implements InboxEvents {
     }
   }
 
-  /** Lists the ids of the jobs in a state, as they are at one moment. */
+  /** Returns a snapshot of the job ids in a state. */
   async #idsIn(state: EventState): Promise<ReadonlySet<string>> {
     if (state === 'handled') return new Set()
-    // While its handlers are paused, a retrying event is active for a moment now and then.
+    // While its handlers are paused, a retrying event is briefly active whenever a worker takes and postpones it.
     const types = state === 'retrying' ? [jobStates.retrying, jobStates.running] : [jobStates[state]]
     return new Set(await this.#queue.reach((jobs) => jobs.getRanges(types, 0, -1)))
   }
 
-  /** Returns the members of the index after a place, each with its own. */
+  /** Reads a batch of index members with their numbers. */
   async #scan(order: CheckedQuery['order'], after: string | undefined): Promise<readonly [string, string][]> {
     const { client, own } = this.#queue
     const limit = ['LIMIT', 0, scanBatch] as const
@@ -111,7 +109,7 @@ export class BullmqEvents implements InboxEvents {
     return withScores(found)
   }
 
-  /** Reads events. It leaves out those whose jobs were removed. */
+  /** Reads events. Skips removed jobs. */
   async #read(ids: readonly string[]): Promise<readonly EventRecord[]> {
     if (ids.length === 0) return []
     const [active, pauses] = await Promise.all([this.#idsIn('running'), pauseStorage(this.#queue).list()])
@@ -121,7 +119,7 @@ export class BullmqEvents implements InboxEvents {
     })
   }
 
-  /** Counts the events that a worker has taken only to find that their handlers are paused. */
+  /** Counts active jobs that only wait to be postponed, because their handlers are paused. */
   async countHeld(): Promise<number> {
     const isPaused = (await pauseStorage(this.#queue).list()).some(({ handler }) => handler !== undefined)
     const active = isPaused ? await this.#read([...(await this.#idsIn('running'))]) : []

@@ -6,49 +6,46 @@ import { deadRecord } from '../operations/dead-letters.ts'
 import { pausedFor } from '../operations/paused.ts'
 import type { DeadEvent, EventRecord, FailedAttempt, HandlerFailure, Pause, UnreadableDelivery } from '../reading.ts'
 
-/** An unreadable delivery as the data of a BullMQ job, which is JSON: its time is a text, and its body is in base64. */
+/** Job data of an unreadable delivery. It is JSON: the time is an ISO string, the body base64. */
 export interface UnreadableData {
-  /** The key of its dead letter. */
   readonly key: string
   readonly unreadable: Record<'reason' | 'receivedAt' | 'body', string> &
     Pick<Partial<UnreadableDelivery>, 'eventId' | 'principal' | 'headers'>
-  /** When a process that replayed it kept it again (ms). */
+  /** When a failed replay stored it again (Unix ms). */
   readonly keptAgainAt?: number
 }
 
-/** An accepted event as the data of a job. Its dates are texts when it is read from Redis. */
+/** Job data of an event. Dates are strings once read back from Redis. */
 export interface EventData extends AcceptedEvent {
-  /** The names of the handlers that it owes. */
+  /** Handlers still to run. */
   readonly owed?: readonly string[] | undefined
-  /** The time of its replay, if it was an unreadable delivery. */
+  /** When it was replayed. Set if it was an unreadable delivery. */
   readonly since?: Date | undefined
-  /** Its effects on expectations. Absent if it has none. */
   readonly changes?: ChangeParameters | undefined
-  /** Absent until an attempt has ended. */
+  /** Absent before the first attempt ends. */
   readonly progress?: JobProgress | undefined
 }
 
-/** Effects on expectations: the last parameters of the script that applies them. */
+/** Expectation changes, as the trailing arguments of the Lua script that applies them. */
 export type ChangeParameters = readonly (string | number)[]
 
 export type JobData = EventData | UnreadableData
 
-/** The progress of an event in its earlier attempts. */
+/** What earlier attempts of an event left behind. */
 export interface JobProgress {
-  /** The number of attempts that failed since it was accepted or replayed. BullMQ also counts others. */
+  /** Failed attempts since acceptance or replay. BullMQ's own counter includes others. */
   readonly attempts: number
   readonly completed: readonly string[]
-  /** The number of its attempts that were cut off while it ran alone, the current one included. */
+  /** Attempts cut off while it ran alone, including the current one. */
   readonly crashes: number
-  /** The failures of an event. It is a dead letter, or is about to become one. */
+  /** Set once the event is, or is about to become, a dead letter. */
   readonly failures?: readonly HandlerFailure[] | undefined
-  /** The newest attempts that failed. */
   readonly failedAttempts: readonly FailedAttempt[]
-  /** The number of processes that had ended while they handled the event, when it became a dead letter or was replayed. */
+  /** BullMQ's stall count when the event died or was replayed: processes that ended while handling it. */
   readonly stalls: number
 }
 
-/** Returns `true` if a job is an event. Other programs that reach the queue can add jobs of their own. */
+/** True for an event's job. Other programs can add jobs to the queue too. */
 export function isEvent(data: unknown): data is EventData {
   const { event, receivedAt } = (data ?? {}) as Partial<AcceptedEvent>
   return typeof event?.key === 'string' && typeof receivedAt === 'string'
@@ -67,14 +64,13 @@ export function toUnreadable({ unreadable }: UnreadableData): UnreadableDelivery
   return { ...rest, eventId, receivedAt: new Date(receivedAt), body: fromBase64(body) }
 }
 
-/** Reads the progress of an event. */
 export function progressOf(data: JobData): JobProgress {
   const { progress } = data as EventData
   if (progress === undefined) return { attempts: 0, completed: [], failedAttempts: [], crashes: 0, stalls: 0 }
   return { ...progress, failedAttempts: reviveFailedAttempts(progress.failedAttempts) }
 }
 
-/** Makes a dead letter of a failed job. Returns `undefined` if another program added the job. */
+/** Reads a failed job as a dead letter. `undefined` for another program's job. */
 export function toDeadLetter({ data, finishedOn, failedReason }: Job<unknown>): DeadEvent | undefined {
   if (!isEvent(data)) return undefined
   const { attempts, completed, failedAttempts, failures } = progressOf(data)
@@ -86,13 +82,13 @@ export function toDeadLetter({ data, finishedOn, failedReason }: Job<unknown>): 
   }
 }
 
-/** The time within which all processes obey a pause (ms). */
+/** How long a pause may take to reach every process (ms). */
 const pauseLagMs = 2_000
 
-/** The attempt of a worker, and its run in this process. */
+/** An active job's run, if it is in this process, and the current pauses. */
 type ActiveAttempt = Pick<Attempt, 'run'> & { readonly pauses: readonly Pause[] }
 
-/** Shows a job as an event of the inbox. Returns `undefined` if another program added it. */
+/** Reads a job as an event record. `undefined` for another program's job. */
 export function toRecord(job: Job<unknown>, active: ActiveAttempt | undefined): EventRecord | undefined {
   const { data, delay, processedOn = 0, processedBy } = job
   if (!isEvent(data)) return undefined
@@ -106,14 +102,14 @@ export function toRecord(job: Job<unknown>, active: ActiveAttempt | undefined): 
   const known = { ...accepted, ...awaitedBy(accepted.event), key, type, mediaId, completed, failedAttempts }
   const owed = data.owed && { owed: data.owed.filter((handler) => !completed.includes(handler)) }
   if (delay > 0) {
-    // BullMQ does not say when it was delayed: at the end of its last attempt.
+    // BullMQ stores no start of the delay. It begins when the last attempt ends.
     const since = Math.max(processedOn, failedAttempts.at(-1)?.failedAt.getTime() ?? 0)
     return { ...known, ...owed, state: 'retrying', attempts, dueAt: new Date(since + delay) }
   }
   if (active === undefined) return { ...known, ...owed, state: 'waiting', attempts }
   const inForce = active.pauses.filter(({ handler, since }) => handler && +since + pauseLagMs < processedOn)
   const postponed = { ...known, ...owed, state: 'retrying', attempts } as const
-  // Its worker finds its handlers paused, and postpones it again.
+  // Its worker is about to find the handlers paused and postpone it.
   if (active.run === undefined && owed !== undefined && pausedFor(postponed, inForce) !== undefined) return postponed
   const handler = active.run?.handler
   const run = { ...(handler !== undefined && { handler }), ...(processedBy !== undefined && { process: processedBy }) }

@@ -2,14 +2,14 @@ import { nextTurn } from '../../internal/timers.ts'
 import type { InboxEvents, ReadableInbox } from '../reading.ts'
 
 /**
- * The number of replayed events by what became of them. `dead`: dead letters again. `open`: waiting, running or retrying.
- * `gone`: discarded, handled and forgotten, or an unreadable delivery, which became an event.
+ * Replayed events by outcome. `dead`: a dead letter again. `open`: waiting, running or retrying. `gone`: discarded,
+ * handled and forgotten, or an unreadable delivery that is now an event.
  */
 export type ReplayOutcome = Readonly<Record<'handled' | 'dead' | 'gone' | 'open', number>>
 
 type SourceInbox = Pick<ReadableInbox, 'operations'> & { readonly events: InboxEvents }
 
-/** Counts what became of replayed events, however many. One that has ended is not asked for again. */
+/** Counts the outcomes of replayed events, and queries the inbox only for those still open. */
 export class ReplayedEvents {
   readonly #inbox: SourceInbox
   readonly #startedAt = new Date()
@@ -25,7 +25,7 @@ export class ReplayedEvents {
     this.#open.add(key)
   }
 
-  /** Calls share the count in progress. */
+  /** Concurrent calls share one count. */
   async count(): Promise<ReplayOutcome> {
     this.#counting ??= this.#update([...this.#open]).finally(() => {
       this.#counting = undefined
@@ -49,7 +49,7 @@ export class ReplayedEvents {
     }
   }
 
-  /** True if the inbox forgets what it has handled, and no event was discarded since: those that are gone were handled. */
+  /** True if the inbox forgets handled events and nothing was discarded since: a missing event was then handled. */
   async #missingWereHandled(): Promise<boolean> {
     const { events, operations } = this.#inbox
     if (operations === undefined || events.states.includes('handled')) return false
