@@ -1,6 +1,6 @@
 import type { PropsWithChildren } from 'hono/jsx'
 
-/** A button that copies a text. It needs the script, and is hidden without it. */
+/** Hidden without JavaScript. */
 export function CopyButton({ text, label }: { text: string; label: string }) {
   return (
     <button type="button" class="copy" data-copy={text} aria-label={`Copy ${label}`}>
@@ -9,7 +9,6 @@ export function CopyButton({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** A text with a button to copy it. */
 export function Copyable({ text, label }: { text: string; label: string }) {
   return (
     <span class="copyable">
@@ -19,12 +18,10 @@ export function Copyable({ text, label }: { text: string; label: string }) {
   )
 }
 
-/** A list of {@link Fact}s. */
 export function Facts({ children }: PropsWithChildren) {
   return <dl class="facts">{children}</dl>
 }
 
-/** A name with its value. */
 export function Fact({ name, children }: PropsWithChildren<{ name: string }>) {
   return (
     <div>
@@ -35,15 +32,14 @@ export function Fact({ name, children }: PropsWithChildren<{ name: string }>) {
 }
 
 interface MarkProps {
-  /** A word of a few, which is also the class of the element. */
+  /** A word, also the CSS class. */
   readonly state: string
-  /** A symbol, so that states differ by more than colour. */
+  /** A symbol: states must differ by more than colour. */
   readonly shape: string
-  /** Shows only the symbol. The word is its tooltip and is read by screen readers. */
+  /** Shows only the symbol. The word is a tooltip, and read by screen readers. */
   readonly brief?: boolean | undefined
 }
 
-/** The state of something: a symbol and a word. */
 export function Mark({ state, shape, brief = false }: MarkProps) {
   return (
     <span class={`state ${state}`} title={brief ? state : undefined}>

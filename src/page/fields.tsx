@@ -1,4 +1,4 @@
-/** Attributes such as `data-schemes`, which a style sheet or a script can use. */
+/** Hooks for styles and scripts, such as `data-schemes`. */
 type DataAttributes = { readonly [name: `data-${string}`]: string | undefined }
 
 type FieldProps = DataAttributes & {
@@ -11,7 +11,6 @@ type FieldProps = DataAttributes & {
   readonly maxlength?: number
 }
 
-/** A text field with its label. */
 export function Field({ label, name, value, placeholder, inputmode, required, maxlength, ...data }: FieldProps) {
   const input = { name, value, placeholder, inputmode, required, maxlength }
   return (
@@ -26,11 +25,11 @@ type ChoiceProps = DataAttributes & {
   readonly label: string
   readonly name: string
   readonly value?: string | undefined
-  /** The values, each with a label if it differs from the value. */
+  /** Values, with a label where it differs. */
   readonly options: readonly (string | readonly [value: string, label?: string])[]
 }
 
-/** A choice among values. The first one is selected unless `value` is among them. */
+/** A drop-down list. Preselects `value`, or else the first option. */
 export function Choice({ label, name, value, options: given, ...data }: ChoiceProps) {
   const options = given.map((each) => (typeof each === 'string' ? ([each] as const) : each))
   const chosen = options.find(([option]) => option === value) ?? options[0]
@@ -48,7 +47,6 @@ export function Choice({ label, name, value, options: given, ...data }: ChoicePr
   )
 }
 
-/** A checkbox with its label. */
 export function Tick({ label, name, checked }: { label: string; name: string; checked: boolean }) {
   return (
     <label class="tick">

@@ -1,21 +1,21 @@
-// Times in the reader's zone. The server knows UTC only, which stays in the tooltip.
+// Shows times in the reader's time zone. The server renders UTC, which moves to the tooltip.
 
 const { timeZone } = Intl.DateTimeFormat().resolvedOptions()
 
-/** Writes the local time of a moment as `2026-03-01T13:00:00.000`. */
+/** Local time as `2026-03-01T13:00:00.000`. */
 const local = (at) => new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, -1)
 
-/** Returns the time of day of a moment, such as `13:00`. */
+/** Local time of day, such as `13:00`. */
 export const timeOfDay = (at) => local(at).slice(11, 16)
 
-/** Puts the times of a document, and those of its filters, into the reader's zone. */
+/** Converts all times and filter fields of a document to local time. */
 export function localise(root) {
   const footer = root.querySelector('[data-zone]')
   if (timeZone === 'UTC' || footer === null) return
-  footer.textContent = `Times are in ${timeZone}.${matchMedia('(hover: hover)').matches ? ' The pointer on one shows it in UTC.' : ''}`
+  footer.textContent = `Times are in ${timeZone}.${matchMedia('(hover: hover)').matches ? ' Hover over a time for UTC.' : ''}`
   for (const time of root.querySelectorAll('time')) {
     const text = local(new Date(time.dateTime)).replace('T', ' ')
-    // Either the text or the tooltip of an age is the exact time.
+    // An age has the exact time in its tooltip, other times in their text.
     if (time.title) time.title = `${text} (${time.title})`
     else {
       time.title = time.textContent.includes('UTC') ? time.textContent : `${time.textContent} UTC`
@@ -31,7 +31,7 @@ export function localise(root) {
   }
 }
 
-/** Returns the value of a field as the server reads it: a time in UTC. */
+/** Converts the value of a localised field back to UTC for the server. Returns other values as they are. */
 export function inUtc(form, name, value) {
   const field = form.elements[name]
   return field?.dataset?.local === '' && value !== '' ? new Date(value).toISOString().slice(0, 16) : value

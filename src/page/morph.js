@@ -1,13 +1,13 @@
 /**
- * Makes an element like another one, in place. Focus, scroll position, open details and unsent input stay.
+ * Morphs an element into another in place. Keeps focus, scroll position, open details and unsent input.
  * @param {Element} from
  * @param {Element} to
- * @param {HTMLFormElement} [sent] the form that was just sent, whose input is replaced
+ * @param {HTMLFormElement} [sent] the form just sent: its input is replaced
  */
 export function morph(from, to, sent) {
   if (from.isEqualNode(to) || from.hasAttribute('data-script')) return
   if (from instanceof HTMLFormElement && from !== sent && isInUse(from)) return
-  // The reader decides which details are open.
+  // `open` belongs to the reader.
   for (const { name } of [...from.attributes]) if (!to.hasAttribute(name) && name !== 'open') from.removeAttribute(name)
   for (const { name, value } of to.attributes) if (name !== 'open') from.setAttribute(name, value)
   const wanted = new Set(Array.from(to.children, ({ id }) => id))
@@ -29,7 +29,6 @@ export function morph(from, to, sent) {
   }
 }
 
-/** Tells whether a form holds unsent input or shows an error. */
 function isInUse(form) {
   if (form.method !== 'post') return false
   return form.querySelector('.form-error') !== null || [...form.querySelectorAll('input, option')].some(isChanged)

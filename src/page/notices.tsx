@@ -1,24 +1,21 @@
 import { Copyable, Fact, Facts } from './elements.tsx'
 
-/** The result of an action, to show once. */
+/** The result of an action, shown once. */
 export interface Notice {
   readonly text: string
-  /** `true` if not everything was done. */
+  /** Not everything was done. */
   readonly failed?: boolean
-  /** A link to more about it. */
   readonly more?: { readonly text: string; readonly address: string } | undefined
-  /** Values that the user can copy. */
   readonly values?: readonly { readonly name: string; readonly value: string }[]
 }
 
-/** Maximum number of notices that are kept. A browser may never follow the redirect that shows one. */
+/** Maximum of notices held: a browser may never follow the redirect that shows one. */
 const limit = 100
 
-/** Keeps notices between an action, which is answered with a redirect, and the page that shows its result. */
+/** Carries notices across the redirect from an action to the page that shows its result. */
 export class Notices {
   readonly #waiting = new Map<string, Notice>()
 
-  /** @returns an id for `take` */
   leave(notice: Notice): string {
     const id = crypto.randomUUID()
     this.#waiting.set(id, notice)
@@ -27,7 +24,6 @@ export class Notices {
     return id
   }
 
-  /** Returns a notice and forgets it. */
   take(id = ''): Notice | undefined {
     const notice = this.#waiting.get(id)
     this.#waiting.delete(id)
@@ -37,13 +33,11 @@ export class Notices {
 
 interface NoticeLineProps {
   readonly notice: Notice | undefined
-  /** The address of the same view without the notice. */
+  /** URL of the same view without the notice. */
   readonly dismissed: string
 }
 
-/**
- * The result of the last action. The element also exists without a notice, so that screen readers announce a new one.
- */
+/** The last result. Rendered even when empty: screen readers announce changes to existing elements only. */
 export function NoticeLine({ notice, dismissed }: NoticeLineProps) {
   return (
     <div id="notice" role="status" tabindex={-1}>

@@ -1,5 +1,5 @@
-// Follows links and sends forms without reloading: the page in the answer is shown in place of the current one.
-// Everything also works without this script, by documents and forms.
+// Follows links and submits forms with fetch, and morphs the current page into the response.
+// Progressive enhancement: everything works without this script.
 
 import { inUtc, localise } from './local-times.js'
 import { morph } from './morph.js'
@@ -7,61 +7,56 @@ import { morph } from './morph.js'
 const root = document.documentElement
 root.classList.add('scripted')
 
-/** The path below which the assets of this page are. Another page has another one. */
+/** Base path of the assets. Tells this page from others, such as a sign-in page. */
 export const { assets } = root.dataset
 
 export const parse = (html) => new DOMParser().parseFromString(html, 'text/html')
 
 /**
- * Set by the page. `isOpen`: it gets updates. `catchUp`: reads again what has changed since `before`. `hold`: marks what an
- * update must leave as it is, and returns true if there is any.
+ * Hooks of the page. `isOpen`: updates arrive. `catchUp`: re-reads what changed since `before`. `hold`: marks what an
+ * update must not touch, and returns true if there is any.
  */
 const live = { isOpen: () => true, changes: () => 0, catchUp: async () => {}, hold() {} }
 
-/** Connects what makes the page live. */
 export const makeLive = (methods) => Object.assign(live, methods)
 
-/** Makes an element like another one. If the focused element is removed, `fallback` gets the focus. */
+/** Morphs, and focuses `fallback` if the focused element was removed. */
 export function morphWithFocus(from, to, fallback, sent) {
   const focused = document.activeElement
   morph(from, to, sent)
   if (!focused?.isConnected) fallback.focus({ preventScroll: true })
 }
 
-/** The ETag of the page that is shown. Absent while a part of an older one is. */
+/** ETag of the shown page. Unset while part of the page is held back. */
 let shownTag
 
-/** Grows with each change of the shown page, so that a slower answer does not replace a later one. */
+/** Incremented on every navigation, to drop responses that arrive too late. */
 let currentVersion = 0
 
-/**
- * Shows the page in a response.
- * @param {{ version: number, before?: number, sent?: HTMLFormElement, isUpdate?: boolean }} how
- */
+/** @param {{ version: number, before?: number, sent?: HTMLFormElement, isUpdate?: boolean }} how */
 async function show(response, { version, before = live.changes(), sent, isUpdate = false }) {
   const text = await response.text()
   if (version !== currentVersion) return
   if (!response.headers.get('content-type')?.startsWith('text/html')) throw new Error(messageIn(text))
   const shown = parse(text)
   localise(shown)
-  // A page to sign in, for example.
+  // Not ours: a sign-in page, for example.
   if (shown.documentElement.dataset.assets !== assets) return location.assign(response.url)
   const notice = document.getElementById('notice')
-  // The notice is shown once, but stays until the reader leaves the page.
+  // The server renders a notice once. Keep it until the reader leaves the page.
   if (isUpdate) shown.getElementById('notice')?.replaceWith(notice.cloneNode(true))
-  // An update that began meanwhile has read the page before.
+  // Updates in flight read the previous page.
   if (!isUpdate) currentVersion++
   document.title = shown.title
   const isHeld = live.hold(isUpdate)
   shownTag = isHeld ? undefined : response.headers.get('etag')
   morphWithFocus(document.body, shown.body, notice, sent)
-  // The filter shows what the address says.
+  // Filters show what the URL says.
   if (!isUpdate) for (const form of document.querySelectorAll('form[method="get"]')) form.reset()
   if (live.isOpen()) reportLive()
   if (live.changes() !== before) await live.catchUp()
 }
 
-/** Reads the page again. */
 export async function update() {
   const version = currentVersion
   const headers = shownTag ? { 'if-none-match': shownTag } : {}
@@ -79,21 +74,20 @@ function messageIn(text) {
   }
 }
 
-/** Shows the beginning of another page, and lets the keyboard and a screen reader continue from there. */
+/** Scrolls to the start of a new page and moves the focus there, for keyboards and screen readers. */
 function arrive(target = document.querySelector('[data-heading]')) {
   if (target?.dataset.heading === undefined) target?.scrollIntoView({ block: 'nearest' })
   else scrollTo(0, 0)
   if (target?.hasAttribute('tabindex')) target.focus({ preventScroll: true })
 }
 
-/** Opens an address of the page. */
 export async function visit(address, { push = true } = {}) {
   const version = ++currentVersion
   const before = live.changes()
   const url = new URL(address, location.href)
   const response = await fetch(url, { redirect: 'manual' })
   if (version !== currentVersion) return
-  // To another page of this one, or to one to sign in.
+  // A redirect: let the browser follow it.
   if (response.type === 'opaqueredirect') return push ? location.assign(url) : location.reload()
   const isElsewhere = url.pathname !== location.pathname
   await show(response, { version, before })
@@ -103,14 +97,14 @@ export async function visit(address, { push = true } = {}) {
   if (target !== null || isElsewhere) arrive(target ?? undefined)
 }
 
-/** Sends a form. If the action is rejected, the input stays. */
+/** Submits a form. Keeps the input if the action is rejected. */
 async function send(form, submitter) {
   const before = live.changes()
   const body = new URLSearchParams(new FormData(form, submitter))
   const address = submitter?.hasAttribute('formaction') ? submitter.formAction : form.action
   const response = await fetch(address, { method: 'POST', body })
   const shown = new URL(response.url)
-  // A question, or the page of a long action.
+  // A confirmation, or the progress of a long action.
   const isElsewhere = response.ok && !(response.redirected && shown.pathname === location.pathname)
   if (response.ok) {
     const details = form.closest('details')
@@ -136,7 +130,6 @@ export function report(message) {
   connection().textContent = `✕ ${message}`
 }
 
-/** Reports the failure of a promise. */
 export const attempt = (promise) => promise.catch(({ message }) => report(message))
 
 // Screen readers announce the counts, at most every 5 s.
@@ -146,7 +139,7 @@ setInterval(() => {
   if (news.textContent !== textContent) news.textContent = textContent
 }, 5_000)
 
-/** The forms that wait for their answer. A second click on one is ignored. */
+/** Forms in flight: further submits are ignored. */
 const pending = new WeakSet()
 
 document.addEventListener('submit', (event) => {

@@ -1,6 +1,6 @@
 /**
- * Finds the page of a list that was asked for, at least the first and at most the last one.
- * @param asked NaN or 0 for the first one
+ * Clamps a page number to the pages of a list.
+ * @param asked NaN or 0 for the first page
  */
 export function pageAt(asked: number, total: number, limit: number) {
   const last = Math.max(1, Math.ceil(total / limit))
@@ -9,16 +9,14 @@ export function pageAt(asked: number, total: number, limit: number) {
 }
 
 interface PagerProps {
-  /** The name of the listed things, such as `webhooks`. */
   readonly of: string
   readonly current: number
   readonly last: number
   readonly address: (page: number) => string
-  /** The names of the links to the previous and the next page. */
   readonly names?: readonly [previous: string, next: string]
 }
 
-/** Links to the previous and the next page of a list. It is absent when there is only one page. */
+/** Previous and next links. Renders nothing for a single page. */
 export function Pager({ of, current, last, address, names: [previous, next] = ['Newer', 'Older'] }: PagerProps) {
   if (last === 1) return null
   return (

@@ -3,11 +3,10 @@ import type { PropsWithChildren } from 'hono/jsx'
 interface SectionProps {
   readonly id: string
   readonly title: string
-  /** The kinds of things that it shows. A script can reload the section when one of them changes. */
+  /** Kinds of things shown. The script reloads the section when one of them changes. */
   readonly shows?: readonly string[]
 }
 
-/** A part of a page, with a heading. */
 export function Section({ id, title, shows, children }: PropsWithChildren<SectionProps>) {
   return (
     <section id={id} data-shows={shows?.join(' ')} aria-labelledby={`${id}-title`}>

@@ -2,15 +2,15 @@ import type { PropsWithChildren } from 'hono/jsx'
 
 interface ShellProps {
   readonly title: string
-  /** The path below which its assets are. */
+  /** Base path of the assets. */
   readonly assets: string
-  /** The id of the element to which the first link skips, and its name. */
+  /** Target of the skip link. */
   readonly skipTo: readonly [id: string, name: string]
-  /** `true`: a browser without script reads it again every 2 s. */
+  /** Without JavaScript, the browser reloads every 2 s. */
   readonly refreshes?: boolean | undefined
 }
 
-/** A document with the style and the script of its page. */
+/** The HTML document around a page. */
 export function Shell({ title, assets, skipTo: [id, name], refreshes, children }: PropsWithChildren<ShellProps>) {
   return (
     <html lang="en" data-assets={assets}>
@@ -39,7 +39,7 @@ export function Shell({ title, assets, skipTo: [id, name], refreshes, children }
   )
 }
 
-/** The line in which the script shows if the page is live. */
+/** Where the script shows whether the page is live. */
 export function Connection() {
   return <p id="connection" role="status" data-script />
 }
