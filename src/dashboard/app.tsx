@@ -15,14 +15,13 @@ import { getRoutes } from './page/routes.tsx'
 import { routeOf } from './route-of.ts'
 import type { Subject } from './subject.ts'
 
-/** The time that the inbox may take to answer, in ms. */
+/** Time limit for reading the inbox (ms). */
 const inboxTimeoutMs = 10_000
 
-/** Makes the function that answers the requests of a page: by `getRoutes`, `postRoutes` and the names of the assets. */
+/** Creates the request handler: checks access, then routes to a page, an action or an asset. */
 export function createApp(subject: Subject, path: string, access: Access) {
   let isReachable = true
 
-  /** Shows a page, or the reason why the inbox cannot be asked. */
   async function show(page: PageState, answer: () => Promise<Answer | Response>): Promise<Response> {
     try {
       const late = () =>
@@ -38,7 +37,7 @@ export function createApp(subject: Subject, path: string, access: Access) {
       return shown
     } catch (error) {
       const status = statusOf(error)
-      // Once for each outage: an open page asks again and again.
+      // Log once per outage: open pages keep polling.
       if (status === 503 && isReachable) subject.logger.error({ err: error }, 'the dashboard cannot read the inbox')
       if (status === 503) isReachable = false
       return document(page, failure(page, error, status))
@@ -55,13 +54,13 @@ export function createApp(subject: Subject, path: string, access: Access) {
     if (request.method === 'POST' && post) return show(page, async () => post(page, await readForm(request)))
     if (isGet && get) return show(page, async () => get(page))
     if (isGet && asset) return new Response(asset.text(), { headers: headed({ 'content-type': asset.type }) })
-    // A user has opened the address of an action again.
+    // Somebody reopened the URL of an action.
     if (isGet) return new Response(null, { status: 303, headers: headed({ location: page.at('') }) })
-    return plain(405, `${request.method} is not for this address.`)
+    return plain(405, `${request.method} is not allowed here.`)
   }
 
   return async (request: Request): Promise<Response> => {
-    // `authorize` may read the body of the request.
+    // `authorize` may consume the body.
     const unread = request.method === 'POST' && !request.bodyUsed ? request.clone() : request
     const admitted = await access(request)
     if (!('mayAct' in admitted)) return admitted
@@ -82,13 +81,13 @@ async function document(
 }
 
 /**
- * Makes the ETag of a page: a hash of what is sent. Ages such as "5 min ago" count, so that a page that was not sent is the
- * one to be shown. The time of a form's `until` does not: a page without changes is as good with an earlier one.
+ * Hashes what is sent, ages such as "5 min ago" included, since the reader sees them. A form's `until` is left out: an
+ * unchanged page works with an earlier one.
  */
 const etagOf = async (text: string): Promise<string> =>
   `"${(await sha256(text.replace(/(name="until" value=")\d+/g, '$1'))).slice(0, 32)}"`
 
-/** Returns true if the reader has this page. A proxy may have made its ETag a weak one. */
+/** `includes`, because a proxy may have made the ETag weak (`W/…`). */
 function isNotModified({ method, headers }: Request, { status, headers: sent }: Response): boolean {
   const tag = sent.get('etag')
   return method !== 'POST' && status === 200 && tag !== null && headers.get('if-none-match')?.includes(tag) === true

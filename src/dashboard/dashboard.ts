@@ -8,8 +8,8 @@ import { checkDashboardOptions, type Dashboard, type DashboardOptions } from './
 import { type Shown, subjectOf } from './subject.ts'
 
 /**
- * Makes a page that shows the inbox of a receiver: what waits, what failed and why, and the outcome of each event.
- * Events are replayed, discarded and retried there.
+ * Creates a web page for the inbox of a receiver. It shows what waits, what failed and why, and the outcome of each
+ * event. Operators replay, discard and retry events there.
  *
  * ```ts
  * const page = dashboard(receiver, { path: '/inbox', authorize: (request) => isOperator(request) })
@@ -17,7 +17,7 @@ import { type Shown, subjectOf } from './subject.ts'
  * app.all('/inbox/*', (c) => page.fetch(c.req.raw)) // Hono
  * ```
  *
- * Before every answer `authorize` is asked, and actions have to come from the page itself.
+ * Every request goes through `authorize`, and actions must come from the page itself.
  * @throws WebhookError `invalid_option`
  */
 export function dashboard(
@@ -25,7 +25,7 @@ export function dashboard(
   options: DashboardOptions,
 ): Dashboard {
   if (typeof receiver?.observe !== 'function' || receiver.inbox === undefined)
-    throw new WebhookError('invalid_option', 'dashboard: the first argument has to be a receiver')
+    throw new WebhookError('invalid_option', 'dashboard: the first argument must be a receiver')
   const { inbox, setup, observe, sender } = receiver
   const {
     order,
@@ -35,7 +35,7 @@ export function dashboard(
   return createDashboard({ inbox, name, logger: setup.logger, isQueue, order, sender, observe }, options)
 }
 
-/** Also makes the page of an inbox that no receiver has opened. */
+/** Like {@link dashboard}, but also works without a receiver: `media-webhooks inbox serve` opens an inbox directly. */
 export function createDashboard(shown: Shown, options: DashboardOptions): Dashboard {
   const checked = checkDashboardOptions(options)
   const answer = createApp(subjectOf(shown, checked), checked.path, accessRule(checked, shown.logger))

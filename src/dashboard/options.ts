@@ -1,9 +1,8 @@
 import { WebhookError } from '../errors.ts'
 import { checkedApart, checkOptions } from '../internal/check-options.ts'
 
-/** A person who may see the pages and act. Each action is logged with the name. */
+/** A person who may see the pages and act. Each action is logged under this name. */
 export interface Operator {
-  /** Such as a user name or an email address. */
   readonly user: string
 }
 
@@ -12,42 +11,39 @@ type Decision = boolean | 'read' | Operator | Response
 /** The options of `dashboard`. */
 export interface DashboardOptions {
   /**
-   * The path of the page as its users see it, such as `/inbox`. Links begin with it.
+   * The path as browsers see it, such as `/inbox`. All links start with it.
    * @defaultValue '/'
    */
   readonly path?: string
   /**
-   * Decides who may see and operate the inbox. It is asked before every answer. `true` lets the request in. `{ user }`
-   * does so too, and each action is logged with that name. `'read'` shows every page without its actions, and an action
-   * is answered 403. `false` is answered 403. A `Response`, such as a redirect to a sign-in page, is sent as it is. If it
-   * throws, or takes longer than 10 s, the answer is 500. On your own machine, `localOnly()` makes one.
+   * Decides who may see and operate the inbox. Called on every request. `true` grants full access. `{ user }` does too,
+   * and logs each action under that name. `'read'` grants read access: no action buttons, 403 for actions. `false`
+   * answers 403. A `Response`, such as a redirect to a sign-in page, is sent as is. An error, or no result within 10 s,
+   * answers 500. On your own machine, use `localOnly()`.
    */
   readonly authorize: (request: Request) => Decision | Promise<Decision>
   /**
-   * The origin of the page as its users see it, such as `https://ops.example.com`. Actions from another one are answered 403.
-   * @defaultValue the host that the request names
+   * The origin as browsers see it, such as `https://ops.example.com`. Actions from other origins answer 403.
+   * @defaultValue the host of the request
    */
   readonly origin?: string
   /**
-   * Hides what payloads contain. `true` hides payloads, titles and the bytes of unreadable deliveries. A function returns
-   * the payload to show; it gets a copy. A payload for which it throws is hidden. The text of handlers' errors is
+   * Hides payload data. `true` hides payloads, titles and the bytes of unreadable deliveries. A function gets a copy of
+   * the payload and returns what to show. If it throws, the payload is hidden. Error messages of handlers are always
    * shown.
    * @defaultValue everything is shown
    */
   readonly redact?: true | ((payload: Record<string, unknown>) => Record<string, unknown>)
 }
 
-/**
- * The members of Node's request that {@link Dashboard.node} uses. The requests of Express and others also have them.
- */
+/** The members of Node's request that {@link Dashboard.node} uses. Express and others have them too. */
 export interface NodeRequest extends AsyncIterable<Uint8Array> {
   readonly method?: string | undefined
   readonly url?: string | undefined
-  /** The whole address, if a router has shortened `url`. */
+  /** The full URL, where a router strips its prefix from `url`. */
   readonly originalUrl?: string | undefined
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly socket: object
-  /** The body that a body parser before it has read. */
   readonly body?: unknown
   readonly readableDidRead?: boolean | undefined
 }
@@ -59,21 +55,20 @@ export interface NodeResponse {
   writeHead(status: number, headers: Record<string, string | string[]>): unknown
   write(part: Uint8Array): boolean
   end(body?: Uint8Array): unknown
-  /** `drain`: more can be written. `close`: the connection has ended. */
   once(event: 'drain' | 'close', listener: () => void): unknown
   destroy(): unknown
 }
 
-/** The page of an inbox. */
+/** A dashboard, to mount in a server. */
 export interface Dashboard {
-  /** Answers a request, for frameworks that pass a web `Request`: Hono, Next.js, Bun, Deno. */
+  /** Handles a web `Request`: Hono, Next.js, Bun, Deno. */
   fetch(this: void, request: Request): Promise<Response>
-  /** Answers a request of Node's server, for `node:http`, Express, Koa and Fastify. */
+  /** Handles a Node request: `node:http`, Express, Koa, Fastify. */
   node(this: void, request: NodeRequest, response: NodeResponse): Promise<void>
 }
 
 /**
- * Checks the options, and returns them with their defaults.
+ * Checks the options and fills in defaults.
  * @throws WebhookError `invalid_option`
  */
 export function checkDashboardOptions(options: DashboardOptions): DashboardOptions & { readonly path: string } {
@@ -81,15 +76,15 @@ export function checkDashboardOptions(options: DashboardOptions): DashboardOptio
   checkOptions<DashboardOptions>('dashboard', options, rules)
   const { path = '/', authorize, origin, redact } = options ?? {}
   if (typeof path !== 'string' || !/^(\/[\w.~!$&'()*+,;=:@%-]+)*\/?$/.test(path) || path === '')
-    throw invalid("path has to begin with a slash, such as '/inbox'")
+    throw invalid("path must start with a slash, such as '/inbox'")
   if (typeof authorize !== 'function')
     throw invalid(
       "give authorize, a function that returns true, { user }, 'read', false or a Response, or localOnly() on your own machine",
     )
   if (origin !== undefined && !(URL.canParse(origin) && new URL(origin).origin === origin))
-    throw invalid("origin has to be a scheme and a host, such as 'https://ops.example.com'")
+    throw invalid("origin must be a scheme and a host, such as 'https://ops.example.com'")
   if (redact !== undefined && redact !== true && typeof redact !== 'function')
-    throw invalid('redact has to be true or a function that returns the payload to show')
+    throw invalid('redact must be true or a function that returns the payload to show')
   return { ...options, path: path.replace(/\/$/, '') }
 }
 

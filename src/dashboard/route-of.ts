@@ -1,6 +1,6 @@
 /**
- * Finds the name of a route in the path of a request: `events` in `/admin/inbox/events`, if the page is at
- * `/admin/inbox`. Frameworks and proxies may have removed the beginning of the path.
+ * Extracts the route from a request path: `events` from `/admin/inbox/events` if mounted at `/admin/inbox`. Frameworks
+ * and proxies may already have stripped part of the mount path.
  */
 export function routeOf(pathname: string, path: string): string {
   const segments = path.split('/').slice(1)

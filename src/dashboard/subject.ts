@@ -13,34 +13,31 @@ import { Causes } from './reading/causes.ts'
 import { OverdueReports } from './reading/overdue-reports.ts'
 import { Redaction } from './reading/redaction.ts'
 
-/** The inbox that a page shows, and where it comes from. */
+/** What a dashboard is created from. */
 export interface Shown {
   readonly inbox: ReadableInbox
-  /** Named in the heading, such as `memoryInbox`. */
+  /** Shown in the heading, such as `memoryInbox`. */
   readonly name: string
   readonly logger: Logger
-  /** `true` if it hands its events to a queue, and knows nothing of them. */
+  /** The inbox hands its events to a queue and keeps no track of them. */
   readonly isQueue?: boolean
-  /** The order of the receiver. Absent if it is not known. */
+  /** Absent if unknown, like `sender`. */
   readonly order?: EventOrder
-  /** Absent if it is not known. */
   readonly sender?: Pick<AnySender, 'name' | 'types'> | undefined
-  /** The receiver's, to count what this process does. Absent for an inbox that was opened only to be read. */
+  /** Counts the activity of this process if the inbox records none. */
   readonly observe?: Receiver['observe']
 }
 
-/** The source of the activity, minute by minute. */
 export interface ActivitySource {
-  /** Absent if the inbox has counted what all processes did. */
+  /** When this process began to count. Absent if the inbox counts for all processes. */
   readonly ofThisProcessSince?: Date
   read(since: Date): readonly ActivityMinute[] | Promise<readonly ActivityMinute[]>
 }
 
-/** An inbox with all that a page needs of it. */
+/** An inbox, with everything its pages share. */
 export interface Subject extends Omit<Shown, 'observe'> {
-  /** Absent if nothing counts. */
   readonly activity: ActivitySource | undefined
-  /** What operators did. Only in this process, if the inbox stores nothing of it. */
+  /** What operators did: in this process only, if the inbox stores no operations. */
   readonly operations: Operations
   readonly redaction: Redaction
   readonly causes: Causes

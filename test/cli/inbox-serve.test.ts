@@ -54,7 +54,7 @@ test('inbox serve shows the inbox of a running server, and replays its dead lett
   expect(await acted.text()).toContain('1 dead letter replayed.')
   await expect.poll(() => state.handled).toBe(1)
   program.interrupt()
-  const record = 'replay was asked for on the dashboard\nreplay on the dashboard has ended\n'
+  const record = 'replay requested on the dashboard\nreplay finished on the dashboard\n'
   expect([await program.code, program.errors()]).toEqual([0, record])
 })
 
@@ -66,7 +66,7 @@ test('inbox serve --redact hides payloads, and answers no request without the to
   expect(html).toContain('encoding.finished')
   expect(html).not.toContain('Holiday.mp4')
   const rejected = await fetch(url)
-  expect([rejected.status, await rejected.text()]).toEqual([403, expect.stringContaining('its server has printed')])
+  expect([rejected.status, await rejected.text()]).toEqual([403, expect.stringContaining('the server printed')])
 })
 
 test('inbox serve says what to do when its port is taken, and rejects the flags of other actions', async () => {

@@ -95,7 +95,7 @@ test('missing events are reported, and do not fail the rest', async () => {
   const page = dashboard(receiver, operators)
   const shown = await act(page, 'discard', [...keys.map((key): [string, string] => ['key', key]), ['confirmed', 'yes']])
   expect(shown).toContain('1 of 2 dead letters discarded.')
-  expect(shown).toContain('1 dead letter no longer existed: another user or process has replayed or discarded it.')
+  expect(shown).toContain('1 dead letter skipped: already replayed or discarded by another user or process.')
 })
 
 test('an empty selection is said', async () => {

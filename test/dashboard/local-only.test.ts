@@ -22,7 +22,7 @@ async function withToken() {
 
 test('the token is printed when the server starts', () => {
   const { printed } = ownPage()
-  expect(printed()).toMatch(/^The dashboard opens .*\?token=[\da-f-]{36}$/)
+  expect(printed()).toMatch(/^To open the dashboard, .*\?token=[\da-f-]{36}$/)
 })
 
 test('a request without the token is told where its URL is, and the URL is printed once', async () => {
@@ -30,7 +30,7 @@ test('a request without the token is told where its URL is, and the URL is print
   for (const url of ['http://localhost:4020/inbox', 'http://127.0.0.1:4020/inbox/events?token=guess']) {
     const rejected = await get(url)
     expect([rejected.status, rejected.headers.getSetCookie()]).toEqual([403, []])
-    expect(await rejected.text()).toContain('the URL that its server has printed')
+    expect(await rejected.text()).toContain('the URL that the server printed')
   }
   expect(printed()).toMatch(/^.* URL: \?token=([\da-f-]{36})\n.* http:\/\/localhost:4020\/inbox\?token=\1$/)
 })

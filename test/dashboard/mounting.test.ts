@@ -121,10 +121,8 @@ describe.each(Object.entries(mounts))('in %s', (_, mount) => {
     const form = { scope: 'all', until: String(Date.now()), confirmed: 'yes' }
     expect((await post(`${origin}/inbox/discard`, form)).status).toBe(303)
     expect(lines.mock.calls.map(String)).toEqual([
-      expect.stringMatching(/^media-webhooks: discard was asked for .*"user":"ana".*"selection":{"scope":"all"/),
-      expect.stringMatching(
-        /^media-webhooks: discard .* has ended .*"user":"ana".*"state":"done","total":1,"done":1}$/,
-      ),
+      expect.stringMatching(/^media-webhooks: discard requested .*"user":"ana".*"selection":{"scope":"all"/),
+      expect.stringMatching(/^media-webhooks: discard finished .*"user":"ana".*"state":"done","total":1,"done":1}$/),
     ])
   })
 
@@ -135,7 +133,7 @@ describe.each(Object.entries(mounts))('in %s', (_, mount) => {
     expect([shown.status, await shown.text()]).toEqual([200, expect.not.stringContaining('method="post"')])
     state.works = true
     const acted = await post(`${origin}/inbox/replay`, { key: keys[0] ?? '' })
-    expect([acted.status, await acted.text()]).toEqual([403, expect.stringContaining('read these pages only')])
+    expect([acted.status, await acted.text()]).toEqual([403, expect.stringContaining('read access only')])
     expect((await receiver.inbox.stats()).deadLetters).toBe(1)
   })
 })
@@ -204,5 +202,5 @@ test('an answer that cannot be sent is logged, and does not end the process', as
   const origin = await serve(dashboard(receiverWith({ logger }), { authorize: () => login }).node)
   expect([(await fetch(origin)).status, lines]).toEqual([401, []])
   expect((await fetch(origin)).status).toBe(500)
-  expect(lines).toEqual(['the dashboard could not send its answer'])
+  expect(lines).toEqual(['the dashboard could not send its response'])
 })

@@ -37,13 +37,13 @@ test('a running event is stopped, which is logged with the user', async () => {
   expect(html).toContain('action="/stop-handler"')
   const answer = await stop(page, keys[0] ?? '')
   const after = await read(page, (answer.headers.get('location') ?? '').slice(1))
-  expect(after).toContain('1 event stopped. It is retried by its schedule, or becomes a dead letter.')
+  expect(after).toContain('1 event stopped. A retry follows, unless that was the last attempt.')
   await expect.poll(async () => (await receiver.inbox.stats()).running).toBe(0)
   expect(logged).toContainEqual(
     expect.objectContaining({ user: 'ana', action: 'stop-handler', selection: { scope: 'keys', keys } }),
   )
   const again = await stop(page, keys[0] ?? '')
-  expect(await read(page, (again.headers.get('location') ?? '').slice(1))).toContain('its handler has ended meanwhile')
+  expect(await read(page, (again.headers.get('location') ?? '').slice(1))).toContain('the handler had already ended')
 })
 
 test('a reader sees no button, and may stop nothing', async () => {

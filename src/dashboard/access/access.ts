@@ -4,21 +4,18 @@ import { within } from '../../internal/timers.ts'
 import type { DashboardOptions } from '../options.ts'
 import { plain } from './respond.ts'
 
-/** A person whom `authorize` admits. */
 export interface Reader {
-  /** `true` if the person may also act. */
   readonly mayAct: boolean
-  /** The name, if `authorize` tells it. */
   readonly user?: string
 }
 
-/** Decides who may see the page. Returns the answer to a request that it does not admit. */
+/** Returns the reader, or the response that denies access. */
 export type Access = (request: Request) => Promise<Response | Reader>
 
-/** Time for `authorize` (ms). */
+/** Time limit for `authorize` (ms). */
 const authorizeTimeoutMs = 10_000
 
-/** Makes the rule for all requests: `authorize` decides, and actions have to come from the page itself. */
+/** Wraps `authorize`, and rejects actions from other origins (CSRF). */
 export function accessRule({ authorize, origin }: DashboardOptions, logger: Logger): Access {
   return async (request) => {
     try {
@@ -27,13 +24,13 @@ export function accessRule({ authorize, origin }: DashboardOptions, logger: Logg
       const reader = readerOf(decision)
       if (reader === undefined) return plain(403, 'You may not see this page.')
       if (isGet(request)) return reader
-      if (!reader.mayAct) return plain(403, 'You may read these pages only: an action needs more rights.')
+      if (!reader.mayAct) return plain(403, 'You have read access only: actions need more rights.')
       return isSameOrigin(request, origin)
         ? reader
-        : plain(403, 'Actions have to come from a page of the dashboard itself.')
+        : plain(403, 'Actions must come from a page of the dashboard itself.')
     } catch (error) {
-      logger.error({ err: error }, 'authorize of the dashboard failed')
-      return plain(500, 'The dashboard could not decide whether you may see this page. The log says why.')
+      logger.error({ err: error }, 'authorize, an option of the dashboard, failed')
+      return plain(500, 'The access check failed. The server log says why.')
     }
   }
 }
@@ -41,7 +38,7 @@ export function accessRule({ authorize, origin }: DashboardOptions, logger: Logg
 function timedOut(): never {
   throw new WebhookError(
     'timeout',
-    `authorize did not settle within ${authorizeTimeoutMs} ms: give what it asks a time limit`,
+    `authorize did not settle within ${authorizeTimeoutMs} ms: set a timeout on what it calls`,
   )
 }
 
@@ -51,13 +48,13 @@ function readerOf(decision: unknown): Reader | undefined {
   return typeof user === 'string' && user !== '' ? { mayAct: true, user } : undefined
 }
 
-// Another realm's Response, such as a polyfill's, is not an instance of this one's.
+// A Response from a polyfill or another realm fails `instanceof`.
 const isResponse = (value: unknown): value is Response =>
   value instanceof Response || (typeof value === 'object' && value !== null && 'status' in value && 'headers' in value)
 
 const isGet = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD'
 
-/** Returns true if an action comes from a page of this origin: a page of another site can also send forms. */
+/** CSRF check. Other sites can post forms here too. */
 function isSameOrigin({ headers, url }: Request, expected: string | undefined): boolean {
   const site = headers.get('sec-fetch-site')
   const origin = headers.get('origin') ?? ''

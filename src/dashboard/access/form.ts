@@ -1,11 +1,11 @@
 import { WebhookError } from '../../errors.ts'
 
-/** Maximum size of a form, in bytes. A page of a list holds 50 keys. */
+/** Maximum form size (bytes). A list page holds at most 50 keys. */
 const maxForm = 1_048_576
 
 /**
  * Reads the form of a request.
- * @throws WebhookError `body_consumed` when another parser has read it, `too_large` or `incomplete`
+ * @throws WebhookError `body_consumed`, `too_large` or `incomplete`
  */
 export async function readForm(request: Request): Promise<URLSearchParams> {
   if (request.bodyUsed) throw consumed()
@@ -27,15 +27,15 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
 }
 
 /**
- * Writes a form from the value that a body parser such as `express.urlencoded()` has made of it.
- * @throws WebhookError `body_consumed` when it has left nothing
+ * Rebuilds a form from what a body parser such as `express.urlencoded()` left in `request.body`.
+ * @throws WebhookError `body_consumed` if it left nothing
  */
 export function formFromParsed(parsed: unknown): string {
   if (typeof parsed === 'string') return parsed
   if (ArrayBuffer.isView(parsed)) return new TextDecoder().decode(parsed as Uint8Array)
   if (typeof parsed !== 'object' || parsed === null) throw consumed()
   const form = new URLSearchParams()
-  // A name that occurs more often becomes an array, or an object if it occurs very often.
+  // Parsers turn a repeated name into an array, and qs turns a very long one into an object.
   for (const [name, value] of Object.entries(parsed))
     for (const each of typeof value === 'object' && value !== null ? Object.values(value) : [value])
       form.append(name, String(each))
@@ -43,6 +43,6 @@ export function formFromParsed(parsed: unknown): string {
 }
 
 const consumed = () =>
-  new WebhookError('body_consumed', 'another parser has read the form: mount the dashboard before body parsers')
+  new WebhookError('body_consumed', 'a body parser has already read the form: mount the dashboard before body parsers')
 
 const tooLarge = () => new WebhookError('too_large', `the form is larger than ${maxForm} bytes`)

@@ -4,7 +4,7 @@ import type { NodeRequest, NodeResponse } from '../options.ts'
 import { formFromParsed } from './form.ts'
 import { linesType, plain } from './respond.ts'
 
-/** Lets a function that answers web requests answer those of Node's server. The promise never rejects. */
+/** Runs a web request handler on a Node request. Never rejects. */
 export async function answerNode(
   answer: (request: Request) => Promise<Response>,
   request: NodeRequest,
@@ -17,8 +17,8 @@ export async function answerNode(
     )
     await write(answered, request, response)
   } catch (error) {
-    // `authorize` may return a `Response` that was sent before, or other code may have begun the response.
-    logger.error({ err: error }, 'the dashboard could not send its answer')
+    // `authorize` may return a used `Response`, or other code may have started this response.
+    logger.error({ err: error }, 'the dashboard could not send its response')
     if (!response.headersSent) response.writeHead(500, {})
     response.end()
   }
@@ -39,7 +39,7 @@ async function write(answered: Response, request: NodeRequest, response: NodeRes
   response.end(request.method === 'HEAD' ? undefined : body)
 }
 
-/** Sends a body as fast as it is received. One that cannot be read to its end is cut off, which the client notices. */
+/** Streams a body with backpressure. Destroys the response on a read error: the client must see that it was cut off. */
 async function sendParts(body: ReadableStream<Uint8Array>, response: NodeResponse): Promise<void> {
   const reader = body.getReader()
   let isClosed = response.destroyed === true
@@ -64,18 +64,17 @@ async function sendParts(body: ReadableStream<Uint8Array>, response: NodeRespons
   }
 }
 
-/** @throws WebhookError `body_consumed`, or `incomplete` for an invalid address */
+/** @throws WebhookError `body_consumed`, or `incomplete` for an invalid URL */
 async function toRequest(request: NodeRequest): Promise<Request> {
   const { method = 'GET', url = '/', originalUrl = url, socket } = request
   const headers = new Headers()
-  // The pseudo-headers of HTTP/2.
+  // Skips the pseudo-headers of HTTP/2.
   for (const [name, value] of Object.entries(request.headers))
     if (!name.startsWith(':')) for (const each of [value ?? []].flat()) headers.append(name, each)
   const host = request.headers['host'] ?? request.headers[':authority'] ?? 'localhost'
   const scheme = 'encrypted' in socket ? 'https' : 'http'
-  // Some clients send the whole address.
   const address = `${scheme}://${host}${originalUrl.replace(/^https?:\/\/[^/?#]*/i, '')}`
-  if (!URL.canParse(address)) throw new WebhookError('incomplete', 'the address is invalid')
+  if (!URL.canParse(address)) throw new WebhookError('incomplete', 'the URL is invalid')
   if (method === 'GET' || method === 'HEAD') return new Request(address, { method, headers })
   const wasRead = request.readableDidRead === true || request.body !== undefined
   const body = wasRead ? formFromParsed(request.body) : streamOf(request)

@@ -9,13 +9,12 @@ import { type Act, readSelection } from './selection.ts'
 
 type Action = (page: PageState, form: URLSearchParams) => Answer | Response | Promise<Answer | Response>
 
-/** The time for which the answer to a form waits for its action, in ms. After that it leads to the progress. */
+/** How long a form waits for its action (ms) before it redirects to the progress page. */
 const waitMs = 1_000
 
-/** The actions, by their names in the address. */
 export const postRoutes: ReadonlyMap<string, Action> = new Map<string, Action>([
   ['replay', (page, form) => act(page, form, 'replay')],
-  // It cannot be undone, so it asks first.
+  // Asks first: a discard can't be undone.
   ['discard', (page, form) => (form.has('confirmed') ? act(page, form, 'discard') : questionBefore(page, form))],
   ['retry', (page, form) => act(page, form, 'retry')],
   ['stop-handler', (page, form) => act(page, form, 'stop-handler')],
@@ -38,10 +37,10 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
     return to(page, back, { notice: notices.leave({ text: 'Nothing was selected.', failed: true }) })
   const { action, ended } = bulkActions.start(what, selection)
   const logged = { job: action.id, action: what }
-  record(page, { ...logged, selection }, `${what} was asked for on the dashboard`)
+  record(page, { ...logged, selection }, `${what} requested on the dashboard`)
   const stored = ended.then(() => {
     const { state, total, done: count, keys } = action
-    record(page, { ...logged, state, total, done: count }, `${what} on the dashboard has ended`)
+    record(page, { ...logged, state, total, done: count }, `${what} finished on the dashboard`)
     const cause = selection.scope === 'found' ? selection.filter.cause : undefined
     const act = what === 'stop-handler' ? 'stop' : what
     if (count > 0)
@@ -59,7 +58,7 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
 function stop(page: PageState, form: URLSearchParams): Response {
   const id = form.get('id') ?? ''
   page.subject.bulkActions.stop(id)
-  record(page, { job: id, action: 'stop' }, 'stop was asked for on the dashboard')
+  record(page, { job: id, action: 'stop' }, 'stop requested on the dashboard')
   return to(page, 'job', { id })
 }
 

@@ -13,19 +13,16 @@ export interface BulkAction {
   readonly startedAt: Date
   /** `failed`: the inbox became unavailable. */
   readonly state: 'running' | 'done' | 'stopped' | 'failed'
-  /** `undefined` until the events are listed. */
+  /** `undefined` while the events are being listed. */
   readonly total: number | undefined
   readonly done: number
-  /** The keys of the first events that were acted on, as many as are stored with the operation. */
+  /** Keys of the first events acted on, up to `namedEvents`. */
   readonly keys: readonly string[]
-  /** The events of a replay. Absent for other actions, for older replays, and if the inbox cannot list its events. */
+  /** Tracks the outcomes of a replay. Absent for other actions, older replays, and inboxes that cannot list events. */
   readonly replayed: ReplayedEvents | undefined
-  /**
-   * The number of events that another user or process has replayed, discarded or retried, or that were handled
-   * meanwhile.
-   */
+  /** Events skipped: handled meanwhile, or acted on by another user or process. */
   readonly gone: number
-  /** The number of those that were left as they are, by reason. */
+  /** Events the inbox refused to act on, counted by error message. */
   readonly kept: ReadonlyMap<string, number>
   readonly error?: unknown
 }
@@ -42,13 +39,10 @@ const followedActions = 5
 /** The number of actions that are remembered. */
 const rememberedActions = 100
 
-/**
- * Maximum number of events that are replayed or retried in a second, so that what failed under load does not fail
- * again.
- */
+/** Throttle for replays and retries: what failed under load must not fail again. */
 const maxPerSecond = 100
 
-/** The pause before a full inbox is asked again, in ms. */
+/** Delay before retrying on a full inbox (ms). */
 const overloadDelayMs = 500
 
 /** Runs actions on many events, one event after another, and remembers their results. */

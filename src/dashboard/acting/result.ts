@@ -1,7 +1,6 @@
 import type { BulkAction } from './bulk-actions.ts'
 import type { Act } from './selection.ts'
 
-/** The words of each action. */
 export const words: Record<Act, { readonly ing: string; readonly ed: string; readonly what: string }> = {
   replay: { ing: 'Replaying', ed: 'replayed', what: 'dead letter' },
   discard: { ing: 'Discarding', ed: 'discarded', what: 'dead letter' },
@@ -9,7 +8,7 @@ export const words: Record<Act, { readonly ing: string; readonly ed: string; rea
   'stop-handler': { ing: 'Stopping', ed: 'stopped', what: 'event' },
 }
 
-/** Writes a number with its thing: `1 dead letter`, `1,200 dead letters`. */
+/** `1 dead letter`, `1,200 dead letters`. */
 export const counted = (count: number, thing: string): string =>
   `${count.toLocaleString('en')} ${thing}${count === 1 ? '' : 's'}`
 
@@ -22,25 +21,23 @@ export function resultOf({ act, state, total = 0, done, gone, kept }: BulkAction
     `${done.toLocaleString('en')}${of} ${total === 1 ? what : `${what}s`} ${ed}.${done > 0 ? next : ''}`,
   ]
   if (gone > 0)
-    sentences.push(
-      `${counted(gone, what)} ${act === 'stop-handler' ? 'left as before' : 'no longer existed'}: ${goneBecause[act]}.`,
-    )
-  for (const [reason, count] of kept) sentences.push(`${counted(count, what)} stayed as before: ${reason}.`)
-  if (state === 'stopped') sentences.push('It was stopped. The rest is as before.')
-  if (state === 'failed') sentences.push('The inbox then became unavailable. The rest is as before.')
+    sentences.push(`${counted(gone, what)} ${act === 'stop-handler' ? 'not stopped' : 'skipped'}: ${goneBecause[act]}.`)
+  for (const [reason, count] of kept) sentences.push(`${counted(count, what)} left unchanged: ${reason}.`)
+  if (state === 'stopped') sentences.push('Stopped. The rest is unchanged.')
+  if (state === 'failed') sentences.push('Then the inbox became unavailable. The rest is unchanged.')
   return sentences
 }
 
 const nextAfter: Record<Act, string> = {
-  replay: ' The handlers that had not completed run again.',
+  replay: ' Only handlers that had not completed run again.',
   discard: '',
   retry: '',
-  'stop-handler': ' It is retried by its schedule, or becomes a dead letter.',
+  'stop-handler': ' A retry follows, unless that was the last attempt.',
 }
 
 const goneBecause: Record<Act, string> = {
-  replay: 'another user or process has replayed or discarded it',
-  discard: 'another user or process has replayed or discarded it',
-  retry: 'its attempt has started meanwhile',
-  'stop-handler': 'its handler has ended meanwhile, or runs in a process that cannot be reached from here',
+  replay: 'already replayed or discarded by another user or process',
+  discard: 'already replayed or discarded by another user or process',
+  retry: 'already running or handled',
+  'stop-handler': 'the handler had already ended, or runs in a process that this one cannot reach',
 }

@@ -5,21 +5,19 @@ import { type DeadFilter, matchesFilter, readDeadFilter } from '../reading/dead-
 import { eachDeadLetter, eachEvent } from '../reading/each.ts'
 import type { InboxView } from '../reading/titled.ts'
 
-/** The actions on events. */
 export const acts = ['replay', 'discard', 'retry', 'stop-handler'] as const
 
 export type Act = (typeof acts)[number]
 
-/** The events that an action was asked for. */
 export type Selection =
   | { readonly scope: 'keys'; readonly keys: readonly string[] }
-  /** The dead letters of a filter, or all, that became one at this time or earlier. The operator has seen those. */
+  /** Filtered or all dead letters, up to the time the operator saw the page. Same for `events`. */
   | { readonly scope: 'found'; readonly filter: DeadFilter; readonly until: Date }
   | { readonly scope: 'all'; readonly until: Date }
   | { readonly scope: 'events'; readonly state: EventState; readonly type?: string | undefined; readonly until: Date }
 
 /**
- * Reads the selection of a form.
+ * Reads a selection from a form.
  * @throws WebhookError `invalid_option`
  */
 export function readSelection(form: URLSearchParams): Selection {
@@ -34,7 +32,6 @@ export function readSelection(form: URLSearchParams): Selection {
   throw new WebhookError('invalid_option', 'the form does not say which events are meant')
 }
 
-/** The states of the events that can be acted on. */
 const actedOn: readonly EventState[] = ['dead', 'retrying']
 
 const isTime = (date: Date): boolean => !Number.isNaN(date.getTime())

@@ -1,7 +1,7 @@
-/** Maximum number of bytes of a dump. */
+/** Bytes shown in a hex dump. */
 const longestDump = 4_096
 
-/** Shows bytes: as text if they are UTF-8, or else as a hex dump of the first 4,096. */
+/** Decodes bytes as UTF-8, or else dumps them in hex. */
 export function textOf(bytes: Uint8Array): { readonly text: string; readonly isDump: boolean } {
   try {
     return { text: visible(new TextDecoder('utf-8', { fatal: true }).decode(bytes)), isDump: false }
@@ -22,10 +22,10 @@ function dumpOf(bytes: Uint8Array): string {
   return lines.join('\n')
 }
 
-/** Writes out control characters and those that change the direction of a text, except for tabs and line ends. */
+/** Escapes control and bidi characters, except tabs and line feeds. */
 export const visible = (text: string): string =>
   text.replace(
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is written out
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it escapes
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )

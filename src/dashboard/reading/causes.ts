@@ -4,10 +4,10 @@ import { type FirstFailure, firstFailureOf } from './first-failure.ts'
 import type { Redaction } from './redaction.ts'
 import { templateOf } from './template.ts'
 
-/** Maximum number of dead letters that are grouped: the newest. */
+/** How many dead letters are grouped, newest first. */
 export const groupedLimit = 10_000
 
-/** The part of a dead letter that a list shows. Payloads are not kept: ten thousand of them can be large. */
+/** A dead letter without its payload: 10,000 of them are held in memory. */
 export interface DeadRow extends Pick<DeadLetter, 'key' | 'diedAt' | 'attempts' | 'failures'> {
   /** Absent for an unreadable delivery, like the next two. */
   readonly type: string | undefined
@@ -16,29 +16,25 @@ export interface DeadRow extends Pick<DeadLetter, 'key' | 'diedAt' | 'attempts' 
   readonly firstFailure: FirstFailure
 }
 
-/**
- * Dead letters for which the same handlers failed with the same message, except for the parts that differ from event to
- * event.
- */
+/** Dead letters with the same failing handlers and the same errors, ignoring ids, numbers and quoted parts in them. */
 export interface Cause {
   readonly id: string
-  /** `true` for deliveries that could not be parsed. */
+  /** True for deliveries that could not be parsed. */
   readonly isUnreadable: boolean
   /** Newest first. */
   readonly rows: DeadRow[]
 }
 
-/** The dead letters by cause. */
 export interface CauseReport {
-  /** The most frequent cause comes first. */
+  /** Most frequent first. */
   readonly causes: readonly Cause[]
-  /** `false` if there are more dead letters than the newest, which were grouped. */
+  /** False if there are more than {@link groupedLimit} dead letters. */
   readonly isWhole: boolean
-  /** The time at which the oldest of them became a dead letter. */
+  /** When the oldest of them died. */
   readonly oldest: Date | undefined
 }
 
-/** Groups the dead letters of an inbox by cause, and reads them again only once they have changed. */
+/** Groups dead letters by cause. Caches the report until they change. */
 export class Causes {
   readonly #inbox: ReadableInbox
   readonly #redaction: Redaction
@@ -52,7 +48,7 @@ export class Causes {
 
   /** @param count the number of all dead letters */
   async read(count: number): Promise<CauseReport> {
-    // While thousands are being replayed, a report would be out of date immediately.
+    // While thousands are being replayed, every report is stale at once.
     if (this.#last !== undefined && performance.now() < this.#last.freshUntil) return this.#last.report
     const [newest] = count === 0 ? [] : await this.#inbox.deadLetters.list({ limit: 1 })
     const fingerprint = `${count} ${newest?.diedAt.getTime()} ${newest?.key}`
@@ -63,7 +59,7 @@ export class Causes {
     return this.#reading
   }
 
-  /** Reads the dead letters again the next time, because some were just replayed or discarded. */
+  /** Drops the cached report, after dead letters were replayed or discarded. */
   forget(): void {
     this.#last = undefined
   }
@@ -91,7 +87,6 @@ export class Causes {
     return report
   }
 
-  /** Shows a dead letter as a list does. */
   rowOf(deadLetter: DeadLetter): DeadRow {
     const { key, event, diedAt, attempts } = deadLetter
     const title = event && this.#redaction.title(event)
@@ -108,7 +103,7 @@ export class Causes {
   }
 }
 
-/** The failures that all rows of a cause have. A message that differs from row to row is shown as a template. */
+/** The failures that all rows of a cause share. A message that varies becomes its template. */
 export function commonFailures({ rows }: Cause): readonly HandlerFailure[] {
   const [newest] = rows
   return (newest?.failures ?? []).map(({ handler, message }, index) => ({
@@ -117,18 +112,18 @@ export function commonFailures({ rows }: Cause): readonly HandlerFailure[] {
   }))
 }
 
-/** Finds the cause of a dead letter. */
+/** Returns the cause of a dead letter, without rows. */
 export function causeOf(deadLetter: DeadLetter): Cause {
   const isUnreadable = deadLetter.unreadable !== undefined
   const same = failuresOf(deadLetter).map(({ handler, message }) => [handler, templateOf(message)])
   return { id: hashOf(JSON.stringify([isUnreadable, same])), isUnreadable, rows: [] }
 }
 
-/** The handlers that failed in the last attempt, or the reason why a delivery could not be parsed. */
+/** The failures of the last attempt, or why the delivery could not be parsed. */
 export const failuresOf = ({ unreadable, failures }: DeadLetter): readonly HandlerFailure[] =>
   unreadable === undefined ? failures : [{ handler: 'none', message: unreadable.reason }]
 
-/** Makes a short id of a text: cyrb53, which is good enough to tell a few hundred causes apart. */
+/** Hashes with cyrb53 (53 bits): short ids for a few hundred causes. Not for security. */
 function hashOf(text: string): string {
   let [high, low] = [0xdeadbeef, 0x41c6ce57]
   for (let index = 0; index < text.length; index++) {

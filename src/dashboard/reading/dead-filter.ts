@@ -5,10 +5,10 @@ import { contains } from './titled.ts'
 
 const names = ['cause', 'text', 'handler', 'since', 'before'] as const
 
-/** The dead letters that are searched for, in the words of an address or a form. */
+/** A search for dead letters, as it stands in a URL or form. */
 export type DeadFilter = { readonly [Name in (typeof names)[number]]?: string }
 
-/** Reads a filter. Times that are invalid, and fields that are empty, are left out. */
+/** Reads a filter. Skips invalid times and empty fields. */
 export function readDeadFilter(given: URLSearchParams): DeadFilter {
   const found = names.flatMap((name) => {
     const value = given.get(name)?.trim()
@@ -18,13 +18,13 @@ export function readDeadFilter(given: URLSearchParams): DeadFilter {
   return Object.fromEntries(found)
 }
 
-/** Reads a time as a field of a form has it. It is in UTC. */
+/** Parses the UTC time of a `datetime-local` field. */
 function timeOf(text: string | undefined): Date | undefined {
   const time = new Date(text?.endsWith('Z') ? text : `${text}Z`)
   return Number.isNaN(time.getTime()) ? undefined : time
 }
 
-/** Finds the rows of a report that match a filter, newest first. */
+/** Returns the matching rows, newest first. */
 export function rowsFound({ causes }: CauseReport, filter: DeadFilter): readonly DeadRow[] {
   return causes
     .filter(({ id }) => filter.cause === undefined || id === filter.cause)
@@ -32,7 +32,7 @@ export function rowsFound({ causes }: CauseReport, filter: DeadFilter): readonly
     .sort((a, b) => b.diedAt.getTime() - a.diedAt.getTime())
 }
 
-/** Returns true if a dead letter matches a filter. A title that the page hides is not searched. */
+/** Matches a dead letter against a filter. Hidden titles never match. */
 export function matchesFilter(deadLetter: DeadLetter, filter: DeadFilter, redaction: Redaction): boolean {
   if (filter.cause !== undefined && causeOf(deadLetter).id !== filter.cause) return false
   const { event, diedAt } = deadLetter
@@ -40,7 +40,6 @@ export function matchesFilter(deadLetter: DeadLetter, filter: DeadFilter, redact
   return isFound({ diedAt, failures: failuresOf(deadLetter), title }, filter)
 }
 
-/** Compares the last failures of a dead letter, its title and the time of its death with a filter. */
 function isFound({ diedAt, failures, title }: Pick<DeadRow, 'diedAt' | 'failures' | 'title'>, filter: DeadFilter) {
   const [since, before, { text }] = [timeOf(filter.since), timeOf(filter.before), filter]
   return (

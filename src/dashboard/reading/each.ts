@@ -1,13 +1,9 @@
 import type { EventPage, EventQuery, ReadableInbox } from '../../inbox/reading.ts'
 import { Turns } from '../../internal/turns.ts'
 
-/** The number of dead letters that are read at a time. */
 const pageSize = 1_000
 
-/**
- * Reads dead letters page by page, newest first. The same dead letter can come twice if others are added in the
- * meantime.
- */
+/** Iterates over dead letters, newest first. May repeat one if others are added meanwhile: pages are by offset. */
 export async function* eachDeadLetter({ deadLetters }: ReadableInbox, limit = Number.POSITIVE_INFINITY) {
   const turns = new Turns()
   for (let offset = 0; offset < limit; offset += pageSize) {
@@ -17,7 +13,7 @@ export async function* eachDeadLetter({ deadLetters }: ReadableInbox, limit = Nu
   }
 }
 
-/** Reads the events of a query page by page. There are none if the inbox cannot list its events. */
+/** Iterates over the events of a query: none if the inbox cannot list events. */
 export async function* eachEvent({ events }: ReadableInbox, query: Omit<EventQuery, 'cursor'>) {
   const turns = new Turns()
   let page: EventPage | undefined = await events?.list(query)

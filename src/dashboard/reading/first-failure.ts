@@ -2,14 +2,14 @@ import { maxFailedAttempts } from '../../inbox/engine/stored.ts'
 import type { DeadLetter } from '../../inbox/reading.ts'
 import { templateOf } from './template.ts'
 
-/** The oldest failure of a dead letter that has its cause. A replay that fails does not change it. */
+/** When a dead letter first failed for its current cause. Failed replays do not reset it. */
 export interface FirstFailure {
   readonly at: Date
-  /** `true` if older attempts were made that the inbox no longer has. */
+  /** The inbox no longer has the older attempts. */
   readonly mayBeOlder: boolean
 }
 
-/** Finds the first attempt in which the same handlers failed with the same messages as in the last one. */
+/** Finds the first attempt in which the same handlers failed with the same errors as in the last attempt. */
 export function firstFailureOf({ failures, failedAttempts = [], diedAt }: DeadLetter): FirstFailure {
   const same = failures.map((failure) => ({ ...failure, template: templateOf(failure.message) }))
   const index = failedAttempts.findIndex((attempt) =>
@@ -23,7 +23,6 @@ export function firstFailureOf({ failures, failedAttempts = [], diedAt }: DeadLe
   return { at: failedAttempts[index]?.failedAt ?? diedAt, mayBeOlder }
 }
 
-/** Finds the first failure of all dead letters of a cause. */
 export const firstOf = (failures: readonly FirstFailure[]): FirstFailure => ({
   at: new Date(failures.reduce((oldest, { at }) => Math.min(oldest, at.getTime()), Number.POSITIVE_INFINITY)),
   mayBeOlder: failures.some(({ mayBeOlder }) => mayBeOlder),
@@ -31,11 +30,11 @@ export const firstOf = (failures: readonly FirstFailure[]): FirstFailure => ({
 
 const hour = 3_600_000
 
-/** Counts the first failures in each of the last 24 hours. The hour that ends now comes last. */
+/** Counts first failures in each of the last 24 hours, oldest hour first. */
 export function byHour(failures: readonly FirstFailure[], now: Date): readonly number[] {
   const counts = new Array<number>(24).fill(0)
   for (const { at } of failures) {
-    // The clock of another machine can be ahead.
+    // Another machine's clock may be ahead.
     const index = 23 - Math.max(0, Math.floor((now.getTime() - at.getTime()) / hour))
     if (index >= 0) counts[index] = (counts[index] ?? 0) + 1
   }

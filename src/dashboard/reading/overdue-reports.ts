@@ -1,7 +1,7 @@
 import { newestOverdue } from '../../handlers/overdue.ts'
 import type { ReadableInbox } from '../../inbox/reading.ts'
 
-/** Time for which the newest overdue events are kept (ms). Each takes the history of its media item. */
+/** Cache lifetime (ms). Each overdue event costs a read of its media item's history. */
 const keptMs = 5_000
 
 type OverdueReport = Awaited<ReturnType<typeof reportOf>>
@@ -11,7 +11,7 @@ async function reportOf(inbox: ReadableInbox) {
   return { found, hasMore, missing: found.filter(({ overdue }) => overdue.outcome !== 'came').length }
 }
 
-/** Reads the newest overdue events once for all open pages. */
+/** Caches the newest overdue events for all open pages. */
 export class OverdueReports {
   readonly #inbox: ReadableInbox
   #last: { readonly fingerprint: string; readonly until: number; readonly report: Promise<OverdueReport> } | undefined
@@ -22,7 +22,7 @@ export class OverdueReports {
 
   async read(): Promise<OverdueReport> {
     const { expected, deadLetters } = await this.#inbox.stats()
-    // What falls due is no longer expected.
+    // An expectation that falls due leaves `expected`.
     const fingerprint = `${expected} ${deadLetters}`
     if (this.#last?.fingerprint !== fingerprint || performance.now() > this.#last.until) {
       const report = reportOf(this.#inbox)

@@ -6,7 +6,7 @@ import type { Logger } from '../../internal/logger.ts'
 import { isPromise } from '../../internal/maybe-promise.ts'
 import type { DashboardOptions } from '../options.ts'
 
-/** Decides what the page shows of payloads. `undefined` is hidden. */
+/** Applies the `redact` option. `undefined` means hidden. */
 export class Redaction {
   readonly #redact: DashboardOptions['redact']
   readonly #logger: Logger
@@ -28,7 +28,7 @@ export class Redaction {
     return shown !== undefined && holds(shown, title) ? title : undefined
   }
 
-  /** Returns the bytes of an unreadable delivery. A function can change a JSON object. It hides other bytes. */
+  /** The body of an unreadable delivery. With a `redact` function, only JSON objects are shown. */
   bytes({ body }: UnreadableDelivery): Uint8Array | undefined {
     if (this.#redact === undefined) return body
     try {
@@ -49,9 +49,9 @@ export class Redaction {
         const shown: unknown = redact(structuredClone(payload) as Record<string, unknown>)
         if (isPromise(shown)) {
           shown.then(undefined, () => {})
-          throw new TypeError('redact returned a promise, and must return the payload to show')
+          throw new TypeError('redact returned a promise: it must return the payload to show')
         }
-        // As JSON, which a BigInt, a cycle and a getter that throws fail here instead of in the middle of a page.
+        // A BigInt, a cycle or a throwing getter must fail here, not halfway through a page.
         return typeof shown === 'object' && shown !== null ? JSON.parse(JSON.stringify(shown)) : undefined
       },
       (error) => this.#threw(error),
@@ -59,12 +59,13 @@ export class Redaction {
   }
 
   #threw(err: unknown): void {
-    if (!this.#hasThrown) this.#logger.error({ err }, 'redact of the dashboard failed: the payload is hidden')
+    if (!this.#hasThrown)
+      this.#logger.error({ err }, 'redact, an option of the dashboard, failed: the payload is hidden')
     this.#hasThrown = true
   }
 }
 
-/** Returns true if a text is one of the values in an object, at any depth. */
+/** Tells whether a text is among the values of an object, at any depth. */
 const holds = (value: unknown, text: string): boolean =>
   value === text ||
   (typeof value === 'object' && value !== null && Object.values(value).some((each) => holds(each, text)))

@@ -1,7 +1,7 @@
 import { addByName, durationBounds } from '../../inbox/operations/activity.ts'
 import type { ActivityMinute, Durations } from '../../inbox/reading.ts'
 
-/** A time for which the page shows charts: what is counted together, and how often. */
+/** The time span of the charts, in slots of equal length. */
 export interface Period {
   readonly name: string
   readonly label: string
@@ -14,10 +14,9 @@ export const periods = [
   { name: 'day', label: 'Last day', slotMs: 1_800_000, slots: 48 },
 ] as const satisfies Period[]
 
-/** The activity in a part of a period. */
 export type Slot = ActivityMinute
 
-/** Adds up minutes into the slots of a period, oldest first. Each slot starts at the end of the previous one. */
+/** Sums minutes into the slots of a period, oldest first, without gaps. */
 export function toSlots(minutes: readonly ActivityMinute[], { slotMs, slots }: Period, now: Date): readonly Slot[] {
   const last = Math.floor(now.getTime() / slotMs)
   const sums = Array.from({ length: slots }, (_, index): Slot => {
@@ -31,7 +30,6 @@ export function toSlots(minutes: readonly ActivityMinute[], { slotMs, slots }: P
   return sums
 }
 
-/** Adds up the counts. */
 export function sumOf(parts: readonly Slot[], startedAt: Date): Slot {
   const sum = (count: 'accepted' | 'duplicates' | 'ignored' | 'rejected' | 'handled' | 'failed') =>
     parts.reduce((total, part) => total + part[count], 0)
@@ -54,7 +52,6 @@ export function sumOf(parts: readonly Slot[], startedAt: Date): Slot {
   }
 }
 
-/** Adds up the counts of each name. */
 function byName(parts: readonly Slot[], kind: 'rejectedBy' | 'failedBy'): Readonly<Record<string, number>> {
   const sum: Record<string, number> = Object.create(null)
   for (const part of parts) addByName(sum, part[kind])
@@ -62,8 +59,7 @@ function byName(parts: readonly Slot[], kind: 'rejectedBy' | 'failedBy'): Readon
 }
 
 /**
- * Estimates a quantile of the durations, in ms. They are assumed to be spread evenly between two bounds. `undefined` if
- * there are none.
+ * Estimates a quantile (ms) by linear interpolation within a bucket. `undefined` without durations.
  * @param part 0.5 for the median
  */
 export function quantileOf(durations: Durations, part: number): number | undefined {

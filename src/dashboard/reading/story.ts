@@ -3,15 +3,12 @@ import type { DeadLetter, EventRecord, ReadableInbox } from '../../inbox/reading
 import { type CauseReport, groupedLimit } from './causes.ts'
 import { eachDeadLetter } from './each.ts'
 
-/** The data that an inbox has about a key. */
 export interface Story {
   /** Absent for an unreadable delivery. */
   readonly record: EventRecord | undefined
-  /** Present for a dead letter. */
   readonly deadLetter: DeadLetter | undefined
 }
 
-/** Finds the records of an event or an unreadable delivery. */
 export async function storyOf(inbox: ReadableInbox, key: string): Promise<Story | undefined> {
   const record = await inbox.events?.get(key)
   if (record !== undefined && record.state !== 'dead') return { record, deadLetter: undefined }
@@ -23,7 +20,7 @@ export async function storyOf(inbox: ReadableInbox, key: string): Promise<Story 
 const recordOf = (deadLetter: DeadLetter): EventRecord | undefined =>
   deadLetter.event && deadRecord({ ...deadLetter, event: deadLetter.event })
 
-/** Finds the events of a media item, in order of acceptance: only its dead letters if the inbox lists no other events. */
+/** Lists the events of a media item in order of acceptance: only dead letters, if the inbox lists nothing else. */
 export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promise<readonly EventRecord[]> {
   if (inbox.history !== undefined) return inbox.history(mediaId)
   if (inbox.events !== undefined) return (await inbox.events.list({ mediaId, limit: 1_000 })).events.toReversed()
@@ -35,7 +32,7 @@ export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promi
   return records.sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime())
 }
 
-/** Finds the retry that a waiting event is behind in a strict order. */
+/** Finds the retrying event that blocks a waiting one (head-of-line blocking in strict order). */
 export async function blockerOf(inbox: ReadableInbox, waiting: EventRecord): Promise<EventRecord | undefined> {
   if (waiting.state !== 'waiting') return undefined
   const records = await storyOfMedia(inbox, waiting.mediaId)
@@ -43,10 +40,10 @@ export async function blockerOf(inbox: ReadableInbox, waiting: EventRecord): Pro
   return records.slice(0, Math.max(position, 0)).find(({ state }) => state === 'retrying')
 }
 
-/** Maximum number of unreadable deliveries that are searched for a media item: the newest. */
+/** How many of the newest unreadable deliveries are searched. */
 const searchedUnreadable = 100
 
-/** Finds the unreadable deliveries whose bytes hold the id of a media item. */
+/** Finds unreadable deliveries whose bytes contain a media id. */
 export async function unreadableOf(
   inbox: ReadableInbox,
   { causes }: CauseReport,

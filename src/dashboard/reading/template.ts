@@ -1,10 +1,10 @@
-/** Maximum number of characters of a message that tell causes apart. */
+/** Maximum length of a template (characters). */
 const longestMessage = 300
 
-/** The opening quotes. A straight one opens after no word character. */
+/** Opening quotes. A straight quote after a word character is an apostrophe or closes. */
 const openings = /(?<!\w)["'`]|[“‘«]/g
 
-/** The ends of each kind of quote. A straight one closes before a space, punctuation or the end: a title can have quotes. */
+/** Closing quotes. A straight quote closes only before space, punctuation or the end: titles may contain quotes. */
 const endings: Readonly<Record<string, RegExp>> = {
   '"': /"(?=[\s.,:;!?)\]}]|$)/g,
   "'": /'(?=[\s.,:;!?)\]}]|$)/g,
@@ -14,7 +14,7 @@ const endings: Readonly<Record<string, RegExp>> = {
   '«': /»/g,
 }
 
-/** Replaces quoted parts in linear time. One pattern for a whole part is quadratic in the number of quotes. */
+/** Replaces quoted parts in linear time. A single regex would be quadratic in the number of quotes. */
 function withoutQuoted(text: string): string {
   const nextEnds = new Map<string, number>()
   const endAfter = (quote: string, from: number): number => {
@@ -37,21 +37,21 @@ function withoutQuoted(text: string): string {
   return result + text.slice(copied)
 }
 
-/** What stands before an HTTP status, and before a code of an error or a process: `answered 404`, `(503)`, `code P2002`. */
+/** Text before an HTTP status or an error code: `answered 404`, `(503)`, `code P2002`. */
 const beforeStatus =
   /(?:\b(?:status|answered|responded|replied|returned|got|http(?:\/[\d.]+)?)[^\w#]{1,3}(?:code|with|status|http)?[^\w#]{0,3}|\berror |\()$/i
 const beforeCode = /\b(?:code|sqlstate|errno)[^\w#]{1,3}[a-z]?$/i
 const reasonPhrase =
   /^ (?:Bad|Unauthorized|Forbidden|Not|Method|Request|Conflict|Gone|Too|Internal|Service|Gateway|Unprocessable|Payload) ?/
 
-/** Returns true for a number that tells what went wrong, and not to what. */
+/** True for a status or error code, which names the cause. Other numbers name the event. */
 function isCode(digits: string, before: string, after: string): boolean {
   if (beforeCode.test(before)) return /^\d{1,5}$/.test(digits)
   if (!/^[45]\d\d$/.test(digits) || /^[\w-]/.test(after)) return false
   return reasonPhrase.test(after) || (beforeStatus.test(before) && (!before.endsWith('(') || after.startsWith(')')))
 }
 
-/** Replaces what differs from event to event by `#`: numbers, ids and quoted parts. Statuses and codes of errors stay. */
+/** Replaces numbers, ids and quoted parts by `#`. Keeps statuses and error codes. */
 export function templateOf(message: string): string {
   return withoutQuoted(message.slice(0, 2 * longestMessage))
     .replace(/\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi, '#')

@@ -2,16 +2,16 @@ import type { EventRecord, EventState, ReadableInbox } from '../../inbox/reading
 import { eachEvent } from './each.ts'
 import type { Redaction } from './redaction.ts'
 
-/** The inbox that is searched, and what the page shows of its titles. */
+/** An inbox, and what may be shown of its titles. */
 export interface InboxView {
   readonly inbox: ReadableInbox
   readonly redaction: Redaction
 }
 
-/** The number of events of each state that are searched by title: the newest. */
+/** How many of the newest events per state are searched by title. */
 export const titledLimit = 1_000
 
-/** Returns true if a text has another one in it, in upper or lower case. */
+/** Case-insensitive `includes`. */
 export const contains = (text: string | undefined, part: string): boolean =>
   text?.toLowerCase().includes(part.toLowerCase()) ?? false
 
@@ -21,7 +21,7 @@ interface TitleQuery {
   readonly type: string | undefined
 }
 
-/** Finds events by title, newest first. A handled event has none, and a title that the page hides is not searched. */
+/** Finds events by title, newest first. Handled events have no title, and hidden titles never match. */
 export async function eventsTitled(
   { inbox, redaction }: InboxView,
   { title, state, type }: TitleQuery,

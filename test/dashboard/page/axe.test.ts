@@ -70,7 +70,7 @@ describeInBrowser('accessibility', () => {
     await page.getByRole('button', { name: 'Stop' }).waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
     await page.getByRole('button', { name: 'Stop' }).click()
-    await page.getByText('It was stopped').waitFor()
+    await page.getByText('The rest is unchanged').waitFor()
     expect(await accessibilityFaults(page)).toEqual([])
   })
 })

@@ -76,7 +76,7 @@ describeInBrowser('10,000 dead letters', () => {
     await shown.getByRole('button', { name: 'Replay all 10,000' }).click()
     await shown.getByText(/of 10,000, \d+ replayed/).waitFor()
     await shown.getByRole('button', { name: 'Stop' }).click()
-    await shown.getByText('It was stopped. The rest is as before.').waitFor()
+    await shown.getByText('Stopped. The rest is unchanged.').waitFor()
     await shown.getByRole('link', { name: 'Go to the dead letters' }).click()
     await firstCause(shown).getByRole('link').click()
     await shown.getByText('Page 1 of').waitFor()

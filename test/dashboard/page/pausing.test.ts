@@ -69,7 +69,7 @@ describeInBrowser('pausing', () => {
       expect(await pauses?.list()).toEqual([])
       await page.getByText(end).click()
     }
-    await notice(page).getByText('The handler pubish is paused. No handler of that name is known here.').waitFor()
+    await notice(page).getByText('The handler pubish is paused. No known handler has this name.').waitFor()
     expect(await pauses?.list()).toMatchObject([{ handler: 'pubish' }])
   })
 
