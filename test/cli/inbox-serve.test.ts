@@ -43,7 +43,7 @@ test('inbox serve shows the inbox of a running server, and replays its dead lett
   const { url, cookie } = await signIn(printed)
   const html = await (await fetch(url, { headers: { cookie } })).text()
   expect(html).toContain('the catalogue is down')
-  expect(html).toContain('Of all processes that use this inbox.')
+  expect(html).toContain('All processes that use this inbox.')
   expect(await (await fetch(`${url}media?id=a-film`, { headers: { cookie } })).text()).toContain('Holiday.mp4')
 
   state.works = true

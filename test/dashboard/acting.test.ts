@@ -143,5 +143,5 @@ test('an action never leads to another site', async () => {
 
 test('a job that this process does not know is said', async () => {
   const { receiver } = await failing(1)
-  expect(await read(dashboard(receiver, operators), 'job?id=unknown')).toContain('not known here')
+  expect(await read(dashboard(receiver, operators), 'job?id=unknown')).toContain('Unknown action')
 })

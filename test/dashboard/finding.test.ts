@@ -147,7 +147,7 @@ describe('the events', () => {
     expect(html).toContain('1–2 of 2')
     expect(html).toMatch(/holiday of encoding\.failed.*holiday of encoding\.finished/s)
     expect(html).toContain('Titles and payloads are not kept after an event is handled.')
-    expect(html).toContain('in the newest 1,000 events of each state.')
+    expect(html).toContain('the newest 1,000 events of each state.')
     expect(await read(page, 'events?title=holiday&state=dead')).toContain('1–1 of 1')
     expect(await read(page, 'events?title=holiday&type=encoding.failed')).toContain('1–1 of 1')
     expect(await read(page, 'events?title=holiday&state=handled')).toContain('No event matches.')
@@ -172,7 +172,7 @@ describe('the events', () => {
     expect(await read(page, 'events?type=file.received')).toMatch(
       /No event matches\. <a href="\/events">Clear the filter/,
     )
-    expect(await read(page, 'events')).toContain('What the receiver accepts appears here.')
+    expect(await read(page, 'events')).toContain('Accepted events appear here.')
     expect(await read(page, 'dead-letters')).toMatch(/no event was given up\. <a href="\/events">/)
   })
 })

@@ -44,7 +44,7 @@ describe('redact: true', () => {
     const text = await pagesOf(receiver, { redact: true })
     expect(text).not.toContain(secret)
     expect(text).not.toContain('a note')
-    expect(text).toContain('It is hidden here')
+    expect(text).toContain('Hidden by the redact option')
     expect(text).toContain('a-film')
   })
 })
@@ -118,7 +118,7 @@ describe('a function', () => {
     const { receiver } = await withSecret()
     const text = await pagesOf(receiver, { redact: untyped(redact) })
     expect(text).not.toContain(secret)
-    expect(text).toContain('It is hidden here')
+    expect(text).toContain('Hidden by the redact option')
   })
 })
 
@@ -152,7 +152,7 @@ describe('an unreadable delivery', () => {
   ])('is hidden %s', async (_, body, options) => {
     const text = await show(body, options)
     expect(text).not.toContain('Holiday')
-    expect(text).toContain('They are hidden here')
+    expect(text).toContain('Hidden by the redact option')
     expect(text).toContain('type is missing')
   })
 })

@@ -6,10 +6,7 @@ import type { Subject } from '../subject.ts'
 import type { PageState } from './page-state.ts'
 import type { Row } from './rows.tsx'
 
-/**
- * Shows events as rows of a list.
- * @param known what the page has read of overdue events, by their keys
- */
+/** @param known overdue events already read, by key */
 export async function rowsOf(
   { subject, pauses }: PageState,
   records: readonly EventRecord[],
@@ -29,7 +26,6 @@ function rowOfRecord({ redaction }: Subject, { event, failedAttempts, receivedAt
   return { ...record, title, message, at: receivedAt }
 }
 
-/** Shows a dead letter as a row of a list. */
 export const rowOfDead = ({ diedAt, failures, ...row }: DeadRow): Row => ({
   ...row,
   state: 'dead',

@@ -6,20 +6,18 @@ import { Done } from './operations.tsx'
 import type { PageState } from './page-state.ts'
 import { Moment } from './times.tsx'
 
-/** The last message is shown whole: 2,000 characters of six bytes. Of the earlier ones, the beginning. */
+/** Never cuts the last message: 2,000 characters of up to six bytes each. Earlier ones are cut. */
 const longestMessage = 6_000
 
-/** Maximum number of operations in the history: the newest. */
 const shownOperations = 25
 
 interface AttemptsProps {
   readonly page: PageState
   readonly record: EventRecord
-  /** The paused handlers that it waits for. */
   readonly waitsFor: string | undefined
 }
 
-/** The history of an event, in order: its receipt, the attempts that failed, what operators did, and how it ended. */
+/** The timeline of an event: receipt, failed attempts, operations, outcome. */
 export async function Attempts({ page, record, waitsFor }: AttemptsProps) {
   const { now, subject } = page
   const { key, state, receivedAt, failedAttempts, completed, attempts, dueAt, endedAt, owed = [] } = record
@@ -87,8 +85,8 @@ export async function Attempts({ page, record, waitsFor }: AttemptsProps) {
 const timeOf = (step: FailedAttempt | Operation): number => ('act' in step ? step.at : step.failedAt).getTime()
 
 function endOf(state: EventRecord['state'], attempts: number): string {
-  if (state === 'waiting') return 'Waits for its turn'
+  if (state === 'waiting') return 'Waiting for its turn'
   if (state === 'running') return `Attempt ${attempts} is running`
-  if (state === 'retrying') return 'The next attempt is due'
-  return state === 'dead' ? 'No attempts were left: given up' : `Handled in attempt ${attempts}`
+  if (state === 'retrying') return 'Next attempt'
+  return state === 'dead' ? 'Given up: no attempts left' : `Handled in attempt ${attempts}`
 }

@@ -2,32 +2,24 @@ import { Ago } from './times.tsx'
 
 interface DrawingProps {
   readonly values: readonly number[]
-  /** Smaller values, drawn in front of the others. */
   readonly inner?: readonly number[]
   readonly tone?: 'good' | 'bad' | undefined
-  /** `true` to draw the line of a quarter of the highest value. */
   readonly isScaled?: boolean
 }
 
 interface BarsProps extends DrawingProps {
   readonly label: string
-  /** One or more numbers of the whole period. */
   readonly figure: string
-  /** Writes a value. */
   readonly format: (value: number) => string
-  /** The text of each bar: by default, its value. */
+  /** Text of each bar. Default: its formatted value. */
   readonly texts?: readonly string[]
-  /** The time from the first bar until now. */
   readonly axis: { readonly since: Date; readonly slotMs: number; readonly now: Date }
 }
 
 const height = 40
 const step = 4
 
-/**
- * A chart of bars. With the script, the pointer and the arrow keys show the text of a bar. The numbers are also in a
- * table beside it.
- */
+/** A bar chart. With JavaScript, pointer and arrow keys show the text of a bar. The numbers page has all values. */
 export function Bars({ label, figure, format, texts, axis: { since, slotMs, now }, ...drawing }: BarsProps) {
   const { values } = drawing
   const highest = Math.max(...values)
@@ -53,10 +45,7 @@ export function Bars({ label, figure, format, texts, axis: { since, slotMs, now 
   )
 }
 
-/**
- * The bars alone, as wide as the place they stand in. Screen readers skip them. A bar grows with the square root of its
- * value, so that a burst leaves the others visible.
- */
+/** The bars alone, hidden from screen readers. Square-root scale, so that a burst does not flatten the rest. */
 export function Drawing({ values, inner, tone, isScaled = false }: DrawingProps) {
   const highest = Math.max(...values, ...(inner ?? []), 0)
   return (
@@ -75,7 +64,7 @@ export function Drawing({ values, inner, tone, isScaled = false }: DrawingProps)
   )
 }
 
-/** Draws a bar for each value above 0, and at least a little one. */
+/** One bar per value above 0, with a minimum height. */
 function pathOf(values: readonly number[], highest: number): string {
   const bars = values.map((value) => {
     if (value === 0) return `m${step} 0`

@@ -1,4 +1,4 @@
-// Makes the page live. It is read again every few seconds, and less often if the server is slow.
+// Live updates by polling, less often if the server is slow.
 
 import { timeOfDay } from '../../page/local-times.js'
 import { attempt, makeLive, report, reportLive, update } from '../../page/page.js'
@@ -12,7 +12,7 @@ async function poll() {
   clearTimeout(timer)
   if (document.hidden) return
   const startedAt = performance.now()
-  // A question that waits for its answer has no address of its own.
+  // A confirmation answers a POST: there is no URL to poll.
   const isStill = document.querySelector('[data-still]') !== null
   try {
     if (!isStill) await update()
@@ -25,10 +25,10 @@ async function poll() {
   timer = setTimeout(poll, Math.max(delayMs, 10 * (performance.now() - startedAt)))
 }
 
-/** Keeps a list as it is while the reader uses it: a row that moves is a click on another event. */
+/** Freezes a list while the reader uses it: if rows move, a click hits the wrong event. */
 function hold(isUpdate) {
   let isHeld = false
-  // Another period has other bars.
+  // The bars of another period differ.
   if (!isUpdate) for (const output of document.querySelectorAll('.chart output')) output.textContent = ''
   for (const list of document.querySelectorAll('.list')) {
     const isTicked = list.querySelector('input:checked') !== null
@@ -42,10 +42,9 @@ function hold(isUpdate) {
   return isHeld
 }
 
-/** The number of the bar that is shown, by its chart. */
+/** Index of the selected bar, by chart. */
 const bars = new WeakMap()
 
-/** Shows the time and the text of a bar below its chart. */
 function showBar(chart, asked) {
   const { since, slot, texts } = chart.dataset
   const each = texts.split('|')

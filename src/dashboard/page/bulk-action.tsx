@@ -3,12 +3,11 @@ import { counted, resultOf, words } from '../acting/result.ts'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
-/** The progress and the result of an action on many events. */
 export async function showBulkAction(page: PageState): Promise<Answer> {
   const action = page.subject.bulkActions.get(page.query.get('id') ?? '')
   if (action === undefined)
     return {
-      title: 'This action is not known here',
+      title: 'Unknown action',
       status: 404,
       body: <p>It ended long ago, or it runs in another process of your application.</p>,
     }
@@ -28,7 +27,7 @@ export async function showBulkAction(page: PageState): Promise<Answer> {
   return { title: titleOf(action), body, changes: action.state === 'running' || open > 0 }
 }
 
-/** Says what became of the events that an action has replayed, and counts those that have not ended. */
+/** Describes the outcomes of replayed events, and counts those still open. */
 export async function outcomeOf({ done, replayed }: BulkAction) {
   if (done === 0 || replayed === undefined) return { outcome: [], open: 0 }
   const { handled, dead, gone, open } = await replayed.count()
@@ -61,13 +60,13 @@ function Progress({ page, action }: { page: PageState; action: BulkAction }) {
         <>
           <p data-news>
             {total === undefined
-              ? 'The events are being listed.'
+              ? 'Listing the events…'
               : `${amount(taken)} of ${amount(total)}, ${amount(done)} ${words[act].ed}.`}
           </p>
           <PostForm page={page} action="stop" hidden={{ id }}>
             <button type="submit">Stop</button>
           </PostForm>
-          <p class="quiet">It goes on if you leave this page, as long as this process runs.</p>
+          <p class="quiet">You may leave this page: the action continues until it ends or this process stops.</p>
         </>
       ) : (
         <>

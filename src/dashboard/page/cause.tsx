@@ -16,15 +16,13 @@ interface CauseProps {
 
 interface CauseListProps extends Pick<CauseReport, 'isWhole'> {
   readonly page: PageState
-  /** Those of a report that are shown. */
   readonly causes: readonly Cause[]
 }
 
-/** The causes of dead letters, each with what failed, since when, how often lately, and what can be done. */
 export function CauseList({ page, causes, isWhole }: CauseListProps) {
   return (
     <>
-      <p class="quiet">The bars are the last 24 hours. A dead letter counts in the hour in which it first failed.</p>
+      <p class="quiet">The bars cover the last 24 hours. Each dead letter counts in the hour it first failed.</p>
       <ul class="causes">
         {causes.map((cause) => (
           <Card page={page} cause={cause}>
@@ -36,7 +34,6 @@ export function CauseList({ page, causes, isWhole }: CauseListProps) {
   )
 }
 
-/** What failed, since when, and how often lately. It leads to the page of the cause. */
 const Card = ({ page, cause, children }: PropsWithChildren<CauseProps>) => (
   <li class="card">
     <p class="count">{amount(cause.rows.length)}</p>
@@ -54,7 +51,7 @@ const Card = ({ page, cause, children }: PropsWithChildren<CauseProps>) => (
   </li>
 )
 
-/** The card of a cause on its own page. The list below it has the other actions. */
+/** The card on the cause's own page, where the list below has the other actions. */
 export const CauseFacts = ({ page, cause }: CauseProps) => (
   <ul class="causes">
     <Card page={page} cause={cause}>
@@ -65,7 +62,7 @@ export const CauseFacts = ({ page, cause }: CauseProps) => (
   </ul>
 )
 
-/** The newest of them, with the calls that led to its error. */
+/** The newest dead letter of a cause, with its stack trace. */
 export async function Example({ page, cause: { rows, isUnreadable } }: CauseProps) {
   const [{ key } = { key: '' }] = rows
   if (isUnreadable) return null
@@ -73,19 +70,18 @@ export async function Example({ page, cause: { rows, isUnreadable } }: CauseProp
   const stacks = last?.failures.flatMap(({ message, stack }) => (stack === undefined ? [] : [{ message, stack }])) ?? []
   return (
     <details id="example">
-      <summary>The newest example, with the calls that led to its error</summary>
+      <summary>The newest example, with its stack trace</summary>
       {stacks.slice(0, shownFailures).map(({ message, stack }) => (
         <pre dir="ltr">{visible(`${cut(message, 500)}\n${stack}`)}</pre>
       ))}
       <p>
-        {stacks.length === 0 && 'No call of your own code is known. '}
-        <a href={page.at('event', { key })}>Its page</a>
+        {stacks.length === 0 && 'No stack trace of your code was stored. '}
+        <a href={page.at('event', { key })}>Open the event</a>
       </p>
     </details>
   )
 }
 
-/** Its types, and the times of the first and the last failure. */
 function Since({ page: { now }, cause }: CauseProps) {
   const { rows } = cause
   const [newest] = rows
@@ -99,7 +95,6 @@ function Since({ page: { now }, cause }: CauseProps) {
   )
 }
 
-/** How many first failed in each of the last hours. */
 function Lately({ page: { now }, cause: { rows } }: CauseProps) {
   const hours = byHour(
     rows.map(({ firstFailure }) => firstFailure),
@@ -116,7 +111,6 @@ function Lately({ page: { now }, cause: { rows } }: CauseProps) {
   )
 }
 
-/** Maximum number of failed handlers that a cause names. */
 const shownFailures = 3
 
 interface FailuresProps {
@@ -124,7 +118,6 @@ interface FailuresProps {
   readonly isUnreadable: boolean
 }
 
-/** The handlers that failed, and their messages. */
 export function Failures({ failures, isUnreadable }: FailuresProps) {
   const who = (handler: string) =>
     isUnreadable ? 'Could not be parsed' : handler === 'none' ? 'No handler ran' : handler
@@ -150,7 +143,7 @@ function typesOf({ rows }: Cause): string {
   return `${cut(types.size <= 3 ? [...types].join(', ') : `${first} and ${types.size - 1} other types`, 200)}, `
 }
 
-/** Replays or discards all dead letters of a cause, also those beyond the newest that were counted. */
+/** Acts on all dead letters of a cause, including those beyond the counted ones. */
 function CauseActions({ page, cause, isCounted }: CauseProps & { readonly isCounted: boolean }) {
   const { id, rows } = cause
   const until = String(rows[0]?.diedAt.getTime())
@@ -165,11 +158,10 @@ function CauseActions({ page, cause, isCounted }: CauseProps & { readonly isCoun
 interface AllButtonsProps {
   readonly page: PageState
   readonly scope?: 'found' | 'all'
-  /** `undefined` if there are more than the newest, which were counted. */
+  /** `undefined` if there are more than were counted. */
   readonly count: number | undefined
 }
 
-/** Act on all that match. */
 export function AllButtons({ page, scope = 'found', count }: AllButtonsProps) {
   const all = count === undefined ? 'all' : count === 1 ? 'it' : `all ${amount(count)}`
   return (
@@ -184,10 +176,9 @@ export function AllButtons({ page, scope = 'found', count }: AllButtonsProps) {
   )
 }
 
-/** Pauses the handler that failed, so that nothing else dies until it is fixed. */
+/** Pauses the failing handler, to stop further dead letters until the fix. */
 function PauseButton({ page, cause: { rows, isUnreadable } }: CauseProps) {
   const { handler = 'none' } = rows[0]?.failures[0] ?? {}
-  // A longer name would make a page of ten causes heavy.
   const isOffered = page.subject.inbox.pauses !== undefined && !isUnreadable && handler !== 'none'
   if (!isOffered || cut(handler, 60) !== handler) return null
   return (

@@ -22,15 +22,12 @@ const times = [
   ['handling', 'Time from receipt to handled'],
 ] as const
 
-/** The charts of the activity in the last hour or day. */
 export async function Charts({ page }: { page: PageState }) {
   const { activity } = page.subject
   if (activity === undefined)
     return (
       <Section id="activity" title="Activity">
-        <p class="quiet">
-          This inbox does not record what receivers do. Open the dashboard in their process to see it.
-        </p>
+        <p class="quiet">This inbox records no activity. To see it, open the dashboard in the receiver’s process.</p>
       </Section>
     )
   const period = periodOf(page)
@@ -52,9 +49,7 @@ export async function Charts({ page }: { page: PageState }) {
         </nav>
         <Scope page={page} activity={activity} />
       </div>
-      <p class="quiet">
-        A bar grows with the square root of its value. The dashed line is a quarter of the highest one.
-      </p>
+      <p class="quiet">The bars have a square-root scale. The dashed line is at a quarter of the maximum.</p>
       <div class="charts">
         {counts.map(([count, label]) => (
           <Bars
@@ -87,10 +82,9 @@ export async function Charts({ page }: { page: PageState }) {
   )
 }
 
-/** Maximum number of names that are shown. */
 const shownNames = 10
 
-/** The counts of the whole period by name, the highest first. Absent if there are none. */
+/** Counts by name, highest first. Renders nothing without counts. */
 export function ByName({ title, counts = {} }: { title: string; counts: Slot['rejectedBy'] }) {
   const all = Object.entries(counts).sort(([, a], [, b]) => b - a)
   if (all.length === 0) return null
@@ -125,12 +119,11 @@ async function slotsOf({ now }: PageState, activity: ActivitySource, period: Per
   return { since, slots: toSlots(await activity.read(since), period, now) }
 }
 
-/** Shows the numbers behind the charts. */
 export async function showNumbers(page: PageState): Promise<Answer> {
   const { activity } = page.subject
   const period = periodOf(page)
   const title = `The numbers of the ${period.label.toLowerCase()}`
-  if (activity === undefined) return { title, body: <p>This inbox does not record what receivers do.</p> }
+  if (activity === undefined) return { title, body: <p>This inbox records no activity.</p> }
   const { slots } = await slotsOf(page, activity, period)
   return { title, body: <Numbers slots={slots} /> }
 }
@@ -138,7 +131,7 @@ export async function showNumbers(page: PageState): Promise<Answer> {
 const toneOf = (count: string) =>
   count === 'failed' || count === 'rejected' ? 'bad' : count === 'handled' ? 'good' : undefined
 
-/** Of counts by duration, so that decimals would be made up. */
+/** Rounded: quantiles are estimated, so decimals would be made up. */
 const duration = (ms: number): string => durationText(ms < 10 ? ms : Math.round(ms))
 
 function figureOf(durations: Durations): string {
@@ -147,10 +140,10 @@ function figureOf(durations: Durations): string {
 }
 
 function Scope({ page, activity: { ofThisProcessSince: since } }: { page: PageState; activity: ActivitySource }) {
-  if (since === undefined) return <p class="quiet">Of all processes that use this inbox.</p>
+  if (since === undefined) return <p class="quiet">All processes that use this inbox.</p>
   return (
     <p class="quiet">
-      Of this process only, which began to count <Ago at={since} now={page.now} />.
+      This process only. Counting began <Ago at={since} now={page.now} />.
     </p>
   )
 }

@@ -7,19 +7,18 @@ interface CountsProps {
   readonly page: PageState
   readonly stats: InboxStats
   readonly oldest: Readonly<Record<'waiting' | 'running' | 'retrying' | 'dead', Date | undefined>>
-  /** The first deadline of what is expected. */
+  /** Earliest deadline among open expectations. */
   readonly nextDue: Date | undefined
-  /** The number of overdue events that have not come since. */
+  /** Overdue events that have not come since. */
   readonly missing: number
 }
 
-/** The number of events in each state with the age of the oldest, and the number of those that are expected. */
 export function Counts({ page, stats, oldest, nextDue, missing }: CountsProps) {
   const { waiting, running, retrying, deadLetters, expected = 0 } = stats
   const news = `${waiting} waiting, ${running} running, ${retrying} retrying, ${deadLetters} dead letters`
   const { events } = page.subject.inbox
   const canList = events !== undefined
-  // A file does not say which of its events a server handles just now.
+  // A SQLite file does not record which events a server is handling.
   const tellsRunning = !canList || events.states.includes('running')
   const list = (state: EventState) => (canList ? page.at('events', { state }) : undefined)
   const waits = tellsRunning ? 'Waiting' : 'Waiting or running'
@@ -53,7 +52,7 @@ interface CountProps {
   readonly label: string
   readonly count: number
   readonly time?: Date | undefined
-  /** The meaning of the time, `oldest` by default. */
+  /** What `time` means. Default: `oldest`. */
   readonly timeName?: string
   readonly href?: string | undefined
   readonly tone?: 'wait' | 'bad'

@@ -7,10 +7,9 @@ import { amount, PostForm } from './elements.tsx'
 import { Filter, Found } from './found.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
-/** The number of causes of a page. */
 const pageSize = 10
 
-/** All dead letters by cause, or those that a filter finds. */
+/** Dead letters by cause, or the result of a filter. */
 export async function showDeadLetters(page: PageState): Promise<Answer> {
   const { inbox, causes } = page.subject
   const { deadLetters: count } = await inbox.stats()
@@ -37,7 +36,6 @@ export async function showDeadLetters(page: PageState): Promise<Answer> {
 interface AllCausesProps {
   readonly page: PageState
   readonly report: CauseReport
-  /** The number of all dead letters. */
   readonly count: number
 }
 
@@ -50,8 +48,8 @@ function AllCauses({ page, report, count }: AllCausesProps) {
     <>
       <p>
         {amount(count)} {count === 1 ? 'event or delivery was' : 'events and deliveries were'} given up, for{' '}
-        {causes.length === 1 ? 'one cause' : `${amount(causes.length)} causes`}. Fix a cause, deploy it, and replay:
-        handlers that had completed do not run again.
+        {causes.length === 1 ? 'one cause' : `${amount(causes.length)} causes`}. Deploy a fix, then replay: handlers
+        that had completed do not run again.
       </p>
       {!isWhole && <p class="quiet">Only the newest {amount(groupedLimit)} are grouped here.</p>}
       {causes.length > 1 && (
@@ -73,10 +71,11 @@ function AllCauses({ page, report, count }: AllCausesProps) {
 }
 
 function None({ page: { subject, at } }: { page: PageState }) {
-  if (subject.isQueue) return <p>The queue keeps them.</p>
+  if (subject.isQueue) return <p>Dead letters are in the queue.</p>
   return (
     <p>
-      There are none: no event was given up. {subject.inbox.events && <a href={at('events')}>Go to the other events</a>}
+      No dead letters: no event was given up.{' '}
+      {subject.inbox.events && <a href={at('events')}>Go to the other events</a>}
     </p>
   )
 }

@@ -9,13 +9,10 @@ interface DocumentProps {
   readonly page: PageState
   readonly answer: Answer
   readonly pauses: readonly Pause[]
-  /** The number of overdue events that have not come since. */
+  /** Overdue events that have not come since. */
   readonly missing: number
 }
 
-/**
- * A whole page: its heading and navigation, what is paused, the result of the last action, and the content of the answer.
- */
 export function Document({ page, answer, pauses, missing }: DocumentProps) {
   const { events, expected } = page.subject.inbox
   const tabs: readonly [route: string, name: string, isShown?: boolean][] = [
@@ -77,7 +74,6 @@ export function Document({ page, answer, pauses, missing }: DocumentProps) {
   )
 }
 
-/** Finds a media item or an event. */
 function Search({ page }: { page: PageState }) {
   return (
     <search>

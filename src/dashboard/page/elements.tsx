@@ -14,7 +14,7 @@ interface StateMarkProps {
   readonly isPaused?: boolean
 }
 
-/** The state of an event. An overdue one also says what became of the event that did not come. */
+/** The state of an event. For an overdue event, also whether what it reports came later. */
 export const StateMark = ({ state, overdue, isPaused }: StateMarkProps) => (
   <>
     {overdue && (
@@ -36,10 +36,7 @@ const overdueMarks: Record<Overdue['outcome'], readonly [shape: string, words: s
   unknown: ['?', 'overdue'],
 }
 
-/**
- * Cuts a text to a number of characters, and to twice as many bytes of HTML: a character can take six, and a page with
- * many texts has to stay small.
- */
+/** Cuts a text to `longest` characters and `2 * longest` bytes of HTML. An escaped character takes up to six. */
 export function cut(text: string, longest: number): string {
   let [end, bytes] = [0, 0]
   for (const character of text.slice(0, longest)) {
@@ -50,24 +47,22 @@ export function cut(text: string, longest: number): string {
   return end < text.length ? `${text.slice(0, end)}…` : text
 }
 
-/** A text from outside. It cannot change the direction of the text around it. */
+/** Text from outside, isolated: it can't change the direction of the text around it. */
 export const Foreign = ({ text, longest = 200 }: { text: string; longest?: number }) => <bdi>{cut(text, longest)}</bdi>
 
-/** The 8 digits by which an event is found. */
+/** The 8 hex digits by which operators find an event. */
 export const ShortId = async ({ of }: { of: string }) => <code>{await shortId(of)}</code>
 
-/** A number, with its thousands apart. */
 export const amount = (count: number): string => count.toLocaleString('en')
 
 interface PostFormProps {
   readonly page: PageState
-  /** The name of the action in the address. */
   readonly action: string
   readonly hidden: Readonly<Record<string, string>>
   readonly children?: Child
 }
 
-/** A form with what its buttons act on. It is absent for a reader who may not act. */
+/** A form for actions. Renders nothing for a read-only reader. */
 export const PostForm = ({ page, action, hidden, children }: PostFormProps) =>
   page.mayAct ? (
     <form method="post" action={page.at(action)} class="inline">
@@ -78,12 +73,11 @@ export const PostForm = ({ page, action, hidden, children }: PostFormProps) =>
     </form>
   ) : null
 
-/** Stored with the action. */
 export const ReasonField = ({ value }: { value?: string | undefined }) => (
   <Field label="Reason (optional)" name="reason" maxlength={500} value={value} />
 )
 
-/** A part that scrolls on its own, also by keyboard. */
+/** Scrolls separately, by keyboard too. */
 export const Scrolling = ({ label, children }: { label: string; children?: Child }) => (
   <section class="scroll" tabindex={0} aria-label={label}>
     {children}

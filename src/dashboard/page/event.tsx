@@ -17,7 +17,7 @@ import { Awaited } from './rows.tsx'
 import { Moment } from './times.tsx'
 import { Unreadable } from './unreadable.tsx'
 
-/** The story of an event: what was received, what was tried, and what can be done. */
+/** The page of an event or an unreadable delivery. */
 export async function showEvent(page: PageState): Promise<Answer> {
   const key = page.query.get('key') ?? ''
   const story = await storyOf(page.subject.inbox, key)
@@ -44,18 +44,18 @@ export async function showEvent(page: PageState): Promise<Answer> {
   }
 }
 
-/** Says why an inbox does not know an event. */
+/** Explains why an inbox may not know an event. */
 export function whyUnknown({ events }: ReadableInbox): string {
   if (events === undefined)
-    return 'It is not a dead letter. This inbox shows only its dead letters, not whether an event waits or was handled.'
+    return 'It is not a dead letter. This inbox lists only dead letters: the event may be waiting or handled.'
   const reasons = 'its delivery never arrived or was rejected, its type has no handler, or it was discarded'
   return events.states.includes('handled')
-    ? `It was handled so long ago that it is forgotten, ${reasons}.`
-    : `It was handled and is forgotten, ${reasons}.`
+    ? `Possible reasons: it was handled and has since been removed, ${reasons}.`
+    : `Possible reasons: it was handled and forgotten, ${reasons}.`
 }
 
 const unknown = (page: PageState, key: string): Answer => ({
-  title: 'No event has this key now',
+  title: 'No event has this key',
   status: 404,
   body: (
     <>
@@ -77,12 +77,11 @@ interface StoryProps {
 }
 
 interface SummaryProps extends StoryProps {
-  /** The event that this one waits behind. */
+  /** The retrying event ahead of this one. */
   readonly blocker: EventRecord | undefined
   readonly overdue: Overdue | undefined
-  /** The event that began what is overdue. */
+  /** The event that started the expectation. */
   readonly begun: EventRecord | undefined
-  /** The paused handlers that it waits for. */
   readonly waitsFor: string | undefined
 }
 
@@ -103,7 +102,7 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
             <a href={page.at('event', { key: blocker.key })}>
               <Foreign text={blocker.type} />
             </a>{' '}
-            of its media item, which waits for its next attempt
+            of the same media item, which is waiting for a retry
           </Fact>
         )}
         {mediaId !== undefined && (
@@ -150,7 +149,7 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
   )
 }
 
-/** Facts that are absent without a value. */
+// These render nothing without a value.
 const Text = ({ name, text }: { name: string; text: string | undefined }) =>
   text === undefined ? null : (
     <Fact name={name}>
@@ -195,7 +194,6 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
   )
 }
 
-/** The cause of a dead letter, and the number of others with the same cause. */
 function Cause({ page, story: { deadLetter } }: Pick<StoryProps, 'page' | 'story'>) {
   if (deadLetter === undefined) return null
   const { id, isUnreadable } = causeOf(deadLetter)
@@ -220,8 +218,8 @@ function Payload({ page, record: { event, state } }: { page: PageState; record: 
       ) : (
         <p class="quiet">
           {event === undefined && state === 'handled'
-            ? 'It is not kept after the event is handled.'
-            : 'It is hidden here.'}
+            ? 'Payloads are not kept after an event is handled.'
+            : 'Hidden by the redact option.'}
         </p>
       )}
     </Section>

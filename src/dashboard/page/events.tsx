@@ -9,12 +9,11 @@ import type { Answer, PageState } from './page-state.ts'
 import { Rows } from './rows.tsx'
 import { Range, retryable, SelectionForm } from './selection.tsx'
 
-/** The events of an inbox, newest first, by state, type and title. */
+/** Events, newest first, filtered by state, type and title. */
 export async function showEvents(page: PageState): Promise<Answer> {
   const { events } = page.subject.inbox
   const title = 'Events'
-  if (events === undefined)
-    return { title, body: <p>This inbox cannot list its events. It shows its dead letters only.</p> }
+  if (events === undefined) return { title, body: <p>This inbox cannot list its events, only its dead letters.</p> }
   const filter: EventFilter = {
     state: events.states.find((each) => each === page.query.get('state')),
     type: page.query.get('type') || undefined,
@@ -28,7 +27,7 @@ export async function showEvents(page: PageState): Promise<Answer> {
         <Filter page={page} states={events.states} filter={filter} />
         <p class="quiet">
           {whatIsKept(events)}
-          {filter.title && ` Titles are searched in the newest ${amount(titledLimit)} events of each state.`}
+          {filter.title && ` A title search covers the newest ${amount(titledLimit)} events of each state.`}
         </p>
         {listed.records.length === 0 ? (
           <Empty page={page} filter={filter} hasMore={listed.hasMore} />
@@ -80,10 +79,10 @@ interface EmptyProps {
 
 function Empty({ page, filter, hasMore }: EmptyProps) {
   if (Object.values(filter).every((each) => each === undefined))
-    return <p>There are no events. What the receiver accepts appears here.</p>
+    return <p>No events yet. Accepted events appear here.</p>
   return (
     <p>
-      {hasMore ? 'No event matches so far: older ones follow.' : 'No event matches.'}{' '}
+      {hasMore ? 'No event on this page matches. Older events follow.' : 'No event matches.'}{' '}
       <a href={page.at('events')}>Clear the filter</a>
     </p>
   )
@@ -106,7 +105,6 @@ function SomeButtons({ page, state }: { page: PageState; state: EventState | und
   )
 }
 
-/** Acts on all events of the filter. */
 function All({ state, count }: { state: 'dead' | 'retrying'; count: number | undefined }) {
   const all = count === undefined ? 'all that match' : `all ${amount(count)}`
   return (
@@ -122,7 +120,6 @@ interface FilterProps {
   readonly filter: EventFilter
 }
 
-/** With the script it needs no button. */
 function Filter({ page, states, filter: { state, type, title } }: FilterProps) {
   const { inbox, sender } = page.subject
   const known = new Set(sender?.types)

@@ -10,11 +10,10 @@ import type { Answer, PageState } from './page-state.ts'
 import { Rows } from './rows.tsx'
 import { Ago } from './times.tsx'
 
-/** Maximum number of open expectations, and of overdue ones, that are shown. */
 const shownOpen = 50
 const shownOverdue = 10
 
-/** What is overdue, by rule, and the expectations that are open: those that are due first. */
+/** Overdue events by rule, and open expectations by deadline. */
 export async function showExpected(page: PageState): Promise<Answer> {
   const { inbox, overdue } = page.subject
   const title = 'Expected'
@@ -33,7 +32,9 @@ export async function showExpected(page: PageState): Promise<Answer> {
           <Count page={page} label="Came later" count={found.length - missing} href={list} />
         </ul>
         {!inbox.events?.states.includes('handled') && (
-          <p class="quiet">This inbox forgets an overdue event once it is handled, and what came later as well.</p>
+          <p class="quiet">
+            This inbox forgets handled events. Overdue events that were handled, and what came later, are not counted.
+          </p>
         )}
         {hasMore && <p class="quiet">Of the newest {amount(found.length)} overdue events.</p>}
         <Overdue page={page} found={found} />
@@ -50,9 +51,8 @@ export async function showExpected(page: PageState): Promise<Answer> {
   }
 }
 
-/** What is overdue is an event like others. */
 async function Overdue({ page, found }: { page: PageState; found: readonly OverdueEvent[] }) {
-  // What is still missing comes first.
+  // Still missing first.
   const sorted = found.toSorted((a, b) => Number(a.overdue.outcome === 'came') - Number(b.overdue.outcome === 'came'))
   const shown = sorted.slice(0, shownOverdue)
   const known = new Map(shown.map(({ record, overdue }) => [record.key, overdue]))

@@ -6,17 +6,16 @@ import { contains } from '../reading/titled.ts'
 import type { Subject } from '../subject.ts'
 import type { PageState } from './page-state.ts'
 
-/** The number of events that are read at a time. */
 const pageSize = 100
 
-/** Sends the dead letters of a filter as lines of JSON, newest first. */
+/** Streams the filtered dead letters as JSON lines, newest first. */
 export async function exportDeadLetters({ subject, query }: PageState): Promise<Response> {
-  // If the inbox is unreachable, the status says so. The lines could not.
+  // Fails with a status if the inbox is unreachable. Once the stream starts it is too late.
   await subject.inbox.stats()
   return download('dead-letters', deadLines(subject, query))
 }
 
-/** Sends the events of a filter as lines of JSON, newest first. */
+/** Streams the filtered events as JSON lines, newest first. */
 export async function exportEvents({ subject, query }: PageState): Promise<Response> {
   if (subject.inbox.events === undefined) return plain(404, 'This inbox cannot list its events.')
   await subject.inbox.stats()
@@ -46,7 +45,7 @@ async function* eventLines({ inbox, redaction }: Subject, query: URLSearchParams
   }
 }
 
-/** The bytes as a text, or in Base64 if they are not UTF-8. */
+/** UTF-8 as text, other bytes in base64. */
 function bodyOf(bytes: Uint8Array | undefined): { body: string } | { bodyBase64: string } | undefined {
   if (bytes === undefined) return undefined
   try {
@@ -56,7 +55,7 @@ function bodyOf(bytes: Uint8Array | undefined): { body: string } | { bodyBase64:
   }
 }
 
-/** Reads what is sent only as fast as it is received. */
+/** Pull-based: reads the inbox only as fast as the client receives. */
 function download(name: string, lines: AsyncGenerator<object, void>): Response {
   const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>({

@@ -3,7 +3,7 @@ import { headed } from '../access/respond.ts'
 import { storyOfMedia } from '../reading/story.ts'
 import type { PageState } from './page-state.ts'
 
-/** Leads to the event with the key or the short id that was typed, or else to the media item whose id begins with it. */
+/** Redirects to the event with the typed key or short id, or else to the media item whose id starts with it. */
 export async function find({ subject: { inbox }, query, at }: PageState): Promise<Response> {
   const typed = query.get('q')?.trim() ?? ''
   if (typed === '') return to(at(''))

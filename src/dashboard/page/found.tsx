@@ -10,10 +10,9 @@ import type { PageState } from './page-state.ts'
 import { Rows } from './rows.tsx'
 import { Range, ReplaySelected, SelectionForm } from './selection.tsx'
 
-/** The number of dead letters of a page. */
 const pageSize = 25
 
-/** Maximum number of handlers that can be chosen, and of the characters of their names. */
+/** Handlers in the drop-down list, and the maximum length of their names. */
 const shownHandlers = 30
 const longestHandler = 60
 
@@ -21,11 +20,10 @@ interface FoundProps {
   readonly page: PageState
   readonly report: CauseReport
   readonly filter: DeadFilter
-  /** Present if the filter names one. */
+  /** Set if the filter names one. */
   readonly cause: Cause | undefined
 }
 
-/** The dead letters that a filter finds, page by page. */
 export function Found({ page, report, filter, cause }: FoundProps) {
   const rows = rowsFound(report, filter)
   const { current, last, offset: begin } = pageAt(Number(page.query.get('page')), rows.length, pageSize)
@@ -85,7 +83,6 @@ const SomeButtons = ({ page }: { page: PageState }) => (
   </>
 )
 
-/** The filter. With the script, each change applies it without the button. */
 export function Filter({ page, report, filter }: Omit<FoundProps, 'cause'>) {
   const { cause, text, handler, since, before } = filter
   const failed = report.causes.flatMap(({ rows }) => rows[0]?.failures.map((failure) => failure.handler) ?? [])
@@ -104,7 +101,6 @@ export function Filter({ page, report, filter }: Omit<FoundProps, 'cause'>) {
   )
 }
 
-/** A time in UTC. */
 const Time = ({ label, name, value }: { label: string; name: string; value: string | undefined }) => (
   <label class="field">
     <span>{label}</span>

@@ -5,34 +5,27 @@ import { eventsTitled } from '../reading/titled.ts'
 import { amount } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 
-/** The number of events of a page. */
 const pageSize = 25
 
-/** What is asked for in the address. */
 export interface EventFilter {
   readonly state: EventState | undefined
   readonly type: string | undefined
   readonly title: string | undefined
 }
 
-/** A page of the list. */
 export interface Listed {
   readonly records: readonly EventRecord[]
-  /** The number of events before the first one. */
   readonly begin: number
   /** As in {@link Range}. */
   readonly total: number | string | undefined
   readonly hasMore: boolean
-  /** Links to the other pages. */
   readonly pager: Child
 }
 
-/** Finds the page of the list that the address asks for. */
 export function listedBy(page: PageState, events: InboxEvents, { title, ...filter }: EventFilter): Promise<Listed> {
   return title === undefined ? listOf(page, events, filter) : foundOf(page, title, filter)
 }
 
-/** Lists the events of a state or type from where the address says. */
 async function listOf(page: PageState, events: InboxEvents, filter: Omit<EventFilter, 'title'>): Promise<Listed> {
   const { state, type } = filter
   const cursor = page.query.get('cursor') || undefined
@@ -56,7 +49,6 @@ async function listOf(page: PageState, events: InboxEvents, filter: Omit<EventFi
   return { records, begin, total: await countOf(page, filter), hasMore: found.cursor !== undefined, pager }
 }
 
-/** Finds events by title. */
 async function foundOf(page: PageState, title: string, filter: Omit<EventFilter, 'title'>): Promise<Listed> {
   const found = await eventsTitled(page.subject, { title, ...filter })
   const { current, last, offset: begin } = pageAt(Number(page.query.get('page')), found.length, pageSize)
@@ -65,13 +57,13 @@ async function foundOf(page: PageState, title: string, filter: Omit<EventFilter,
   return { records: found.slice(begin, begin + pageSize), begin, total: found.length, hasMore: false, pager }
 }
 
-/** Sorts running events by their start. Those whose start is not known come last: they have not run for long. */
+/** Longest-running first. An unknown start sorts last: such an event has only just begun. */
 const longestFirst = (records: readonly EventRecord[]): readonly EventRecord[] =>
   records.toSorted((a, b) => startOf(a) - startOf(b))
 
 const startOf = ({ startedAt }: EventRecord): number => startedAt?.getTime() ?? Number.MAX_SAFE_INTEGER
 
-/** Counts the events of a filter, if the inbox or the dead letters that were read tell it. */
+/** Counts the events of a filter, where stats or the grouped dead letters suffice. */
 async function countOf(
   { subject: { inbox, causes } }: PageState,
   { state, type }: Omit<EventFilter, 'title'>,

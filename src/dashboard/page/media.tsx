@@ -12,12 +12,11 @@ import type { Answer, PageState } from './page-state.ts'
 import { Rows } from './rows.tsx'
 import { ReplaySelected, SelectionForm } from './selection.tsx'
 
-/** The number of events of a page, and maximum numbers of unreadable deliveries and of other media items. */
 const pageSize = 25
 const shownUnreadable = 5
 const shownMatches = 10
 
-/** Number of open expectations that are searched for those of the media item: those that are due first. */
+/** How many open expectations are searched for the media item, earliest deadline first. */
 const searchedOpen = 1_000
 
 /** The events of a media item, in order of acceptance. */
@@ -30,7 +29,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
     expected > 0 ? ((await inbox.expected?.(searchedOpen)) ?? []).filter(({ mediaId }) => mediaId === id) : []
   const unreadable = await unreadableOf(inbox, await causes.read(deadLetters), id)
   const { current, last, offset } = pageAt(Number(page.query.get('page')), records.length, pageSize)
-  // The newest are on the first page, since they say how it ended.
+  // The newest come on the first page: they say how it ended.
   const end = records.length - offset
   const rows = await rowsOf(page, records.slice(Math.max(0, end - pageSize), end))
   const isUnknown = rows.length + open.length === 0
@@ -62,7 +61,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
         )}
         {isUnknown ? (
           <>
-            <p>No event of this media item is known, and no event has this key. {whyUnknown(inbox)}</p>
+            <p>No media item has this id, and no event has this key. {whyUnknown(inbox)}</p>
             <LastOperations page={page} eventKey={id} />
             <MediaStartingWith page={page} id={id} />
             {inbox.events && (
@@ -101,13 +100,12 @@ export async function showMedia(page: PageState): Promise<Answer> {
   }
 }
 
-/** The media items whose id begins with what was typed. */
 async function MediaStartingWith({ page, id }: { page: PageState; id: string }) {
   const matches = id === '' ? [] : (await mediaBeginning(page.subject.inbox, id)).slice(0, shownMatches)
   if (matches.length === 0) return null
   return (
     <>
-      <p>Media items that begin with it:</p>
+      <p>Media items whose id begins with it:</p>
       <ul>
         {matches.map((each) => (
           <li>

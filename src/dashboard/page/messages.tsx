@@ -1,9 +1,8 @@
 import { WebhookError } from '../../errors.ts'
 import type { Answer, PageState } from './page-state.ts'
 
-/** Says that there is no page at an address. */
 export const notFound = (page: PageState): Answer => ({
-  title: 'There is no such page',
+  title: 'Page not found',
   status: 404,
   body: (
     <p>
@@ -13,23 +12,22 @@ export const notFound = (page: PageState): Answer => ({
 })
 
 const headings: Readonly<Record<number, string>> = {
-  400: 'This cannot be shown',
+  400: 'Invalid request',
   413: 'Too many at once',
   500: 'The form did not arrive',
   503: 'The inbox cannot be reached',
 }
 
-/** Says why a page cannot be shown. */
 export const failure = (page: PageState, error: unknown, status: number): Answer => ({
-  title: headings[status] ?? 'This did not work',
+  title: headings[status] ?? 'Something went wrong',
   status,
   body: (
     <div class="card failure">
       {error instanceof WebhookError && <p class="form-error">{error.message}</p>}
       {status === 503 ? (
         <>
-          <p>Nothing is lost: events stay where they are stored. The log of this process says more.</p>
-          <p>This page asks again every few seconds. Without JavaScript, reload it.</p>
+          <p>No event is lost: what was accepted stays stored. For details, see the log of this process.</p>
+          <p>This page retries every few seconds. Without JavaScript, reload it.</p>
         </>
       ) : (
         <p>

@@ -8,20 +8,20 @@ import { Foreign } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
-/** Number of operations beside other things, and of a page of all. */
+/** Operations in an excerpt, and per page of the full list. */
 const [shown, pageSize] = [5, 25]
 
 interface OperationsProps {
   readonly page: PageState
-  /** Shows only what was done to this event. */
+  /** Only operations on this event. */
   readonly eventKey?: string
-  /** Shows only what was done to all dead letters of this cause. */
+  /** Only operations on all dead letters of this cause. */
   readonly cause?: string | undefined
-  /** Shows all that are kept, page by page. */
+  /** All that are stored, page by page. */
   readonly areAll?: boolean
 }
 
-/** What operators did last, who and why, and what became of it. The overview begins with what still runs. */
+/** Recent operations: who, what, why and the outcome. Running jobs come first. */
 export async function LastOperations({ page, eventKey, cause, areAll = false }: OperationsProps) {
   const { operations, bulkActions } = page.subject
   const limit = areAll || cause !== undefined ? keptOperations : shown + 1
@@ -52,13 +52,12 @@ export async function LastOperations({ page, eventKey, cause, areAll = false }: 
   )
 }
 
-/** Shows all that operators did, or all on the dead letters of a cause. */
 export const showOperations = async (page: PageState): Promise<Answer> => ({
   title: 'Operations',
   body: <LastOperations page={page} cause={page.query.get('cause') ?? undefined} areAll />,
 })
 
-/** Leads to the bulk action that did it, and says what became of its events, if it was one of this process. */
+/** One operation. Links to its bulk action and shows the outcome, if it ran in this process. */
 export async function Done({ page, operation }: { page: PageState; operation: Operation }) {
   const { by, act, at, count = 1, handler, reason, job: id = '' } = operation
   const action = page.subject.bulkActions.get(id)

@@ -13,11 +13,9 @@ import { Rows } from './rows.tsx'
 import { retryable } from './selection.tsx'
 import { isUntouched, Start } from './start.tsx'
 
-/** Maximum number of causes, and of events, that are shown here. */
 const shownCauses = 5
 const shownEvents = 5
 
-/** Shows the waiting events and their age, the reasons why events are not handled, and the latest activity. */
 export async function showOverview(page: PageState): Promise<Answer> {
   const { inbox, causes, overdue, isQueue } = page.subject
   const stats = await inbox.stats()
@@ -57,17 +55,17 @@ const oldestOf = async (
 ): Promise<readonly EventRecord[]> =>
   inbox.events?.states.includes(state) ? (await inbox.events.list({ state, order: 'oldest', limit })).events : []
 
-/** A note about the limits of this inbox. */
+/** What this inbox cannot show. */
 function Limits({ page: { subject } }: { page: PageState }) {
   if (subject.isQueue)
     return (
       <p class="card">
-        This inbox hands its events to a queue: what waits, what is tried again and what was given up is there. Here you
-        see what this process received and handled.
+        This inbox hands its events to a queue. Pending events, retries and dead letters are there. This page shows what
+        this process received and handled.
       </p>
     )
   if (subject.inbox.events !== undefined) return null
-  return <p class="quiet">This inbox cannot list its events. Beside the counts, it shows its dead letters only.</p>
+  return <p class="quiet">This inbox cannot list its events, only counts and dead letters.</p>
 }
 
 function Failing({ page, report: { causes, isWhole } }: { page: PageState; report: CauseReport }) {

@@ -4,26 +4,22 @@ import type { Notice } from '../../page/notices.tsx'
 import type { Reader } from '../access/access.ts'
 import type { Subject } from '../subject.ts'
 
-/** The data that the components of a page render. */
+/** What every component of a page gets. */
 export interface PageState {
   readonly subject: Subject
-  /** The name of the page, such as `events`. */
   readonly route: string
   readonly query: URLSearchParams
-  /** The origin of the page's address. */
   readonly origin: string
   readonly now: Date
-  /** `true` if the reader may act. Otherwise the page has no forms that do. */
+  /** If false, the page has no action forms. */
   readonly mayAct: boolean
-  /** The reader's name, if `authorize` tells it. */
   readonly user?: string
-  /** The result of the last action. */
   readonly notice: Notice | undefined
-  /** What is paused, read once for the page. */
+  /** Reads the pauses, once per page. */
   pauses(): Promise<readonly Pause[]>
-  /** Makes the address of a page. Values that are `undefined` are left out. */
+  /** Returns the URL of a page. Skips `undefined` values. */
   at(route: string, query?: Readonly<Record<string, string | undefined>>): string
-  /** The place of this page below the path of the dashboard, to return to it. */
+  /** Route and query of this page, to return to it. */
   readonly here: string
 }
 
@@ -32,9 +28,9 @@ export interface Answer {
   readonly title: string
   readonly body: Child
   readonly status?: number
-  /** `true` for the answer to a form, which its address does not lead to: it is not updated. */
+  /** No live updates: this page answers a POST, and has no URL. */
   readonly still?: boolean
-  /** `true` for a page that a browser without script should read again. */
+  /** Without JavaScript, the browser reloads it. */
   readonly changes?: boolean
 }
 

@@ -6,7 +6,7 @@ import { cut, Foreign, PostForm } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 
-/** What is paused, at the top of every page. */
+/** Current pauses, at the top of every page. */
 export function PauseLines({ page, pauses }: { page: PageState; pauses: readonly Pause[] }) {
   if (pauses.length === 0) return null
   return (
@@ -17,7 +17,7 @@ export function PauseLines({ page, pauses }: { page: PageState; pauses: readonly
             <span aria-hidden="true">‖</span>{' '}
             {handler === undefined ? (
               <>
-                <strong>This inbox is paused</strong>: deliveries are accepted, and no event is handled.
+                <strong>This inbox is paused</strong>: deliveries are accepted, but no event is handled.
               </>
             ) : (
               <>
@@ -52,15 +52,13 @@ export function PauseLines({ page, pauses }: { page: PageState; pauses: readonly
   )
 }
 
-/** Maximum number of handlers with a button. Others are typed. */
 const shownHandlers = 12
 
-/** The forms that pause the inbox, or one of its handlers. They are absent for a reader who may not act. */
 export async function PauseForms({ page }: { page: PageState }) {
   const { inbox } = page.subject
   if (inbox.pauses === undefined || !page.mayAct) return null
   const paused = (await page.pauses()).map(({ handler }) => handler)
-  // A longer name would be cut.
+  // The label would be cut.
   const isOffered = (name: string) => cut(name, 60) === name && !paused.includes(name)
   const names = (await knownHandlers(inbox)).filter(isOffered).slice(0, shownHandlers)
   return (

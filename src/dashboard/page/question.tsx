@@ -7,7 +7,7 @@ import { Failures } from './cause.tsx'
 import { cut, PostForm, ReasonField } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
-/** Asks before dead letters are discarded. Everything that the answer needs is in the page. */
+/** Asks for confirmation before a discard. Stateless: the form carries the whole selection. */
 export async function questionBefore(page: PageState, form: URLSearchParams): Promise<Answer> {
   const selection = readSelection(form)
   const keys = await keysOf(page.subject, 'discard', selection)
@@ -45,22 +45,22 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
   }
 }
 
-/** The cause of all that was selected, if the filter names one. */
 async function causeIn({ subject: { inbox, causes } }: PageState, selection: Selection) {
   const id = selection.scope === 'found' ? selection.filter.cause : undefined
   if (id === undefined) return undefined
   return (await causes.read((await inbox.stats()).deadLetters)).causes.find((each) => each.id === id)
 }
 
-/** Asks before a handler is paused whose name may be mistyped: its pause would stop nothing. */
+/** Asks for confirmation before pausing an unknown handler, in case the name is mistyped. */
 export function questionOfPause(page: PageState, form: URLSearchParams, handler: string): Answer {
   return {
-    title: `Pause ${visible(cut(handler, 60))}, which is not known here?`,
+    title: `Pause the unknown handler ${visible(cut(handler, 60))}?`,
     still: true,
     body: (
       <div class="card spaced">
         <p>
-          No process, event or dead letter is known to have a handler of this name. A pause of it stops no other one.
+          No known process, event or dead letter has a handler of this name. Check the spelling: a pause of a name that
+          does not exist stops nothing.
         </p>
         <PostForm page={page} action="pause" hidden={{ ...Object.fromEntries(form), confirmed: 'yes' }}>
           <button type="submit">Pause it anyway</button>

@@ -13,7 +13,6 @@ import type { Answer, PageState } from './page-state.ts'
 
 type Shows = (page: PageState) => Promise<Answer | Response>
 
-/** The pages, by their names in the address. */
 export const getRoutes: ReadonlyMap<string, Shows> = new Map<string, Shows>([
   ['', showOverview],
   ['events', showEvents],

@@ -8,35 +8,29 @@ import { Ago } from './times.tsx'
 
 type Recorded = 'key' | 'state' | 'attempts' | 'dueAt' | 'startedAt' | 'process' | 'handler'
 
-/** An event in a list. */
 export interface Row extends Pick<EventRecord, Recorded> {
   /** `undefined` for an unreadable delivery. */
   readonly type: string | undefined
   readonly mediaId: string | undefined
   readonly title: string | undefined
-  /** The time at which it was received, or became a dead letter. */
+  /** When it was received, or died. */
   readonly at: Date
-  /** The message of its last failure. */
   readonly message: string | undefined
   readonly overdue?: Overdue | undefined
-  /** The paused handlers that it waits for. */
   readonly waitsFor?: string | undefined
 }
 
 interface RowsProps {
   readonly page: PageState
   readonly rows: readonly Row[]
-  /** The meaning of the time of a row, such as `Received`. */
+  /** Heading of the time column, such as `Received`. */
   readonly timeName: string
-  /** The states of the events that can be selected. */
   readonly selectable?: readonly EventState[]
-  /** A column that would repeat what the page is about. */
+  /** Hides a column that would repeat the subject of the page. */
   readonly without?: 'media' | 'message' | undefined
-  /** Open expectations, shown as rows of their own at the end. */
   readonly open?: readonly OpenExpectation[]
 }
 
-/** A list of events. Each leads to its page. */
 export function Rows({ page, rows, timeName, selectable: states = [], without, open = [] }: RowsProps) {
   const selectable = page.mayAct ? states : []
   return (
@@ -91,7 +85,7 @@ export function Rows({ page, rows, timeName, selectable: states = [], without, o
   )
 }
 
-/** Maximum length of a media id that a row links to. A longer one is linked on the page of its event. */
+/** Longest media id that a row links to. For longer ones, see the page of the event. */
 const longestLinked = 100
 
 function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<RowsProps, 'without'>) {
@@ -143,7 +137,7 @@ function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<Rows
   )
 }
 
-/** What it waits for, or what runs. */
+/** The next attempt, the running one, or the pause it waits for. */
 function Next({ row, now }: { row: Row; now: Date }) {
   const { dueAt, startedAt, process, handler, waitsFor } = row
   if (waitsFor === undefined && (dueAt ?? startedAt ?? process) === undefined) return null
@@ -168,7 +162,7 @@ function Next({ row, now }: { row: Row; now: Date }) {
   )
 }
 
-/** What had to come, and whether it has come since. */
+/** What was expected, and whether it came later. */
 export const Awaited = ({ page, overdue: { awaited, came, outcome } }: { page: PageState; overdue: Overdue }) => (
   <>
     <Foreign text={awaited.join(' or ')} longest={60} />{' '}

@@ -4,16 +4,15 @@ import { amount, ReasonField } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 
 interface RangeProps {
-  /** The number of events before the first one that is shown. */
   readonly begin: number
   readonly count: number
-  /** The number of all, or the text for it. Absent if it is not known. */
+  /** A number, or text such as `at least 10,000`. Absent if unknown. */
   readonly total: number | string | undefined
-  /** The address of all of the list as lines of JSON. */
+  /** URL of the whole list as JSON lines. */
   readonly lines: string
 }
 
-/** The part of a list that a page shows, such as `1–50 of 2,210`, and a link to save all of it. */
+/** Such as `1–50 of 2,210`, with a download link. */
 export const Range = ({ begin, count, total, lines }: RangeProps) => (
   <p class="quiet">
     {amount(begin + 1)}–{amount(begin + count)}
@@ -24,7 +23,7 @@ export const Range = ({ begin, count, total, lines }: RangeProps) => (
   </p>
 )
 
-/** Counts the events that a retry of all would start, if something is paused. Otherwise it starts all that are retrying. */
+/** Counts what "Retry all" would start. `undefined` if nothing is paused: all retrying events. */
 export async function retryable({ subject, now: until, pauses }: PageState, type?: string) {
   if ((await pauses()).length === 0) return undefined
   return (await keysOf(subject, 'retry', { scope: 'events', state: 'retrying', type, until })).length
@@ -38,21 +37,17 @@ export const ReplaySelected = () => (
 
 interface SelectionFormProps {
   readonly page: PageState
-  /** The action of its first button. */
   readonly action?: 'replay' | 'retry'
-  /** Says what "all" is. */
+  /** Defines "all". */
   readonly hidden?: Readonly<Record<string, string>>
-  /** Buttons that act on the selected events. The first one is also that of the Enter key. */
+  /** Buttons for the selected events. Enter presses the first one. */
   readonly some: Child
-  /** Buttons that act on all events of the list, its other pages included. They are shown while none is selected. */
+  /** Buttons for the whole list, all pages included. Shown while nothing is selected. */
   readonly all?: Child
   readonly children: Child
 }
 
-/**
- * A list with the buttons that act on it, which stay in view. Its id is that of its place: another page of it is another
- * list. A reader who may not act gets the list only.
- */
+/** A list with sticky action buttons; no buttons for a read-only reader. The id names the page: morph keys on it. */
 export const SelectionForm = ({ page, action = 'replay', hidden = {}, some, all, children }: SelectionFormProps) => (
   <div class="list" id={`list:${page.here}`}>
     <p class="paused quiet" role="status" />

@@ -6,7 +6,7 @@ import type { PageState } from './page-state.ts'
 
 const dayMs = 86_400_000
 
-/** Returns true if the inbox has no event, and nothing is known to have happened in the last day. */
+/** True for an empty inbox without any activity in the last day. */
 export async function isUntouched({ subject, now }: PageState, stats: InboxStats): Promise<boolean> {
   const { waiting, running, retrying, deadLetters, expected = 0 } = stats
   if (subject.activity === undefined || waiting + running + retrying + deadLetters + expected > 0) return false
@@ -15,7 +15,7 @@ export async function isUntouched({ subject, now }: PageState, stats: InboxStats
   return minutes.every((minute) => counts.every(([count]) => minute[count] === 0))
 }
 
-/** The first steps, in place of empty charts. */
+/** First steps, instead of empty charts. */
 export function Start({ page: { origin, subject } }: { page: PageState }) {
   const isMediaService = (subject.sender?.name ?? 'media-service') === 'media-service'
   const [events, sample] = isMediaService

@@ -1,6 +1,6 @@
 import { ageText } from '../../internal/duration.ts'
 
-/** The time that has passed since a moment, with the exact time as its tooltip. */
+/** An age, with the exact time as tooltip. */
 export function Ago({ at, now }: { at: Date; now: Date }) {
   return (
     <time datetime={at.toISOString()} title={exactly(at)}>
@@ -9,7 +9,6 @@ export function Ago({ at, now }: { at: Date; now: Date }) {
   )
 }
 
-/** The exact time, and how long ago it was. */
 export function Moment({ at, now }: { at: Date; now: Date }) {
   return (
     <span>
@@ -23,5 +22,5 @@ function distance(at: Date, now: Date): string {
   return ms >= 0 ? `${ageText(ms)} ago` : `in ${ageText(-ms)}`
 }
 
-// The reader may be in another time zone than the server.
+// UTC: server and reader may be in different time zones.
 const exactly = (at: Date): string => at.toISOString().replace('T', ' ').replace('Z', ' UTC')

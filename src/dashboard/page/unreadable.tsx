@@ -4,15 +4,14 @@ import { textOf } from '../reading/bytes.ts'
 import { amount, Scrolling } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 
-/** The bytes of a delivery that could not be parsed. */
 export function Unreadable({ page, unreadable }: { page: PageState; unreadable: UnreadableDelivery }) {
   const bytes = page.subject.redaction.bytes(unreadable)
   const shown = bytes && textOf(bytes)
   return (
     <Section id="body" title="Body">
       <p class="quiet">
-        {amount(unreadable.body.length)} bytes{shown?.isDump && ', which are not UTF-8'}. A replay parses it again.
-        First deploy a version of this package, or of your sender, that can.
+        {amount(unreadable.body.length)} bytes{shown?.isDump && ', which are not UTF-8'}. A replay parses it again:
+        first deploy a version of this package, or of your sender, that can parse it.
       </p>
       {shown ? (
         <Scrolling label="The body as sent">
@@ -21,7 +20,7 @@ export function Unreadable({ page, unreadable }: { page: PageState; unreadable: 
           </pre>
         </Scrolling>
       ) : (
-        <p class="quiet">They are hidden here.</p>
+        <p class="quiet">Hidden by the redact option.</p>
       )}
     </Section>
   )

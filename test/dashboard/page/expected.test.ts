@@ -135,7 +135,7 @@ test('an inbox that forgets handled events does not say that an event is missing
   await send(receiver, 'a-film', { type: 'encoding.started' })
   await untilDead(receiver, 1)
   const html = await read(receiver, 'expected')
-  expect(html).toContain('forgets an overdue event once it is handled')
+  expect(html).toContain('This inbox forgets handled events')
   expect(html).not.toContain('missing')
 })
 

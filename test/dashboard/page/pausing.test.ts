@@ -65,7 +65,7 @@ describeInBrowser('pausing', () => {
     for (const end of ['Cancel', 'Pause it anyway']) {
       await page.getByLabel('Another handler').fill('pubish')
       await page.getByRole('button', { name: 'Pause it' }).click()
-      await page.getByRole('heading', { name: 'Pause pubish, which is not known here?' }).waitFor()
+      await page.getByRole('heading', { name: 'Pause the unknown handler pubish?' }).waitFor()
       expect(await pauses?.list()).toEqual([])
       await page.getByText(end).click()
     }

@@ -279,7 +279,7 @@ describeInBrowser('without a script', () => {
     await page.getByRole('button', { name: 'Discard…' }).click()
     await page.getByRole('button', { name: 'permanently' }).click()
     await page.getByText('1 dead letter discarded').waitFor()
-    await page.getByRole('heading', { name: 'No event has this key now' }).waitFor()
+    await page.getByRole('heading', { name: 'No event has this key' }).waitFor()
 
     await page.getByRole('link', { name: 'Events' }).click()
     await page.getByRole('combobox', { name: 'State' }).selectOption('dead')
