@@ -131,7 +131,7 @@ export class BulkActions {
         const { code, message } = error as Partial<WebhookError>
         if (!(error instanceof WebhookError) || !(code === 'overloaded' || isAboutTheEvent(code))) throw error
         if (isAboutTheEvent(code)) return void action.kept.set(`${message}`, (action.kept.get(`${message}`) ?? 0) + 1)
-        await sleep(delayMs)
+        await sleep(overloadDelayMs)
       }
     }
   }
