@@ -1,6 +1,7 @@
 import type { Logger } from '../internal/logger.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 
+/** `done`: the key is finished. */
 export type Claim = 'claimed' | 'in-progress' | 'done'
 
 /**

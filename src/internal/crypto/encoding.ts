@@ -1,3 +1,4 @@
+/** The hash of an HMAC. */
 export type HashAlgorithm = 'sha1' | 'sha256' | 'sha512'
 
 /** How a signature is written in a header. */
