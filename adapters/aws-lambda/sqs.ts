@@ -1,4 +1,4 @@
-import { type MaybePromise, type Receiver, WebhookError } from '../../src/index.ts'
+import { createReceiver, type MaybePromise, type Receiver, WebhookError } from '../../src/index.ts'
 
 /** An SQS message as Lambda passes it. */
 export interface SqsRecord {
@@ -18,10 +18,10 @@ export interface SqsBatchResponse {
   batchItemFailures: { itemIdentifier: string }[]
 }
 
-type Consumes = Pick<Receiver, 'handle'> & Partial<Pick<Receiver, 'inbox' | 'setup'>>
+type QueueReceiver = Pick<Receiver, 'handle'> & Partial<Pick<Receiver, 'inbox' | 'setup'>>
 
 /**
- * Consumes what `queueInbox` sent to SQS, and reports unfinished messages as failures. SQS redelivers those, and moves
+ * Handles messages that `queueInbox` sent to SQS, and reports failed ones. SQS redelivers failed messages, and moves
  * them to the dead-letter queue after `maxReceiveCount` deliveries: set that to `retry.attempts`. The event source
  * mapping must have `ReportBatchItemFailures`, or Lambda ignores the report and deletes the whole batch.
  *
@@ -29,38 +29,36 @@ type Consumes = Pick<Receiver, 'handle'> & Partial<Pick<Receiver, 'inbox' | 'set
  * export const consume = sqsHandler(receiver)
  * ```
  *
- * Messages run concurrently, those of a FIFO group in order: a failure skips and reports the rest of its group too.
- * @param receiver the receiver, or a function (sync or async) that makes it at the first batch
- * @returns a function that rejects, so SQS redelivers the batch, if the receiver can't be made or the event isn't SQS's
+ * Handles messages concurrently, but each FIFO group in order: after a failure, the rest of the group fails too.
+ * @param receiver the receiver, or a factory (sync or async), called on the first batch
+ * @returns the Lambda handler. Rejects (SQS redelivers the batch) if the factory fails or the event isn't from SQS
  * @throws WebhookError `invalid_option` without a receiver, or if its inbox has no queue
  */
 export function sqsHandler(
-  receiver: Consumes | (() => MaybePromise<Consumes>),
+  receiver: QueueReceiver | (() => MaybePromise<QueueReceiver>),
 ): (event: SqsEvent) => Promise<SqsBatchResponse> {
-  const given = typeof receiver === 'function' ? undefined : checkConsumer(receiver)
-  let making: Promise<Consumes> | undefined
-  const makeOnce = async (): Promise<Consumes> => {
-    try {
-      return checkConsumer(await (receiver as () => MaybePromise<Consumes>)())
-    } catch (error) {
-      making = undefined
-      throw error
-    }
-  }
+  const isFactory = typeof receiver === 'function' && (receiver as unknown) !== createReceiver
+  const make = isFactory ? async () => checkConsumer(await receiver()) : undefined
+  const given = make === undefined ? checkConsumer(receiver as QueueReceiver) : undefined
+  let making: Promise<QueueReceiver> | undefined
   return async (event) => {
     const groups = groupsOf(event)
-    making ??= given === undefined ? makeOnce() : Promise.resolve(given)
-    const consumer = await making
-    // Wait for every group: Lambda freezes what still runs after the answer.
-    const failed = await Promise.allSettled(groups.map((records) => handleInOrder(consumer, records)))
-    const rejection = failed.find(({ status }) => status === 'rejected')
+    // Reset in a later microtask: a factory that throws does so before the assignment.
+    making ??= make?.().catch((error) => {
+      making = undefined
+      throw error
+    })
+    const consumer = given ?? ((await making) as QueueReceiver)
+    // Wait for every group: Lambda freezes the process once the handler returns.
+    const results = await Promise.allSettled(groups.map((records) => handleInOrder(consumer, records)))
+    const rejection = results.find(({ status }) => status === 'rejected')
     if (rejection !== undefined) throw (rejection as PromiseRejectedResult).reason
-    const failures = failed.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+    const failures = results.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
     return { batchItemFailures: failures.map(({ messageId }) => ({ itemIdentifier: messageId })) }
   }
 }
 
-function checkConsumer(receiver: Consumes): Consumes {
+function checkConsumer(receiver: QueueReceiver): QueueReceiver {
   if (typeof receiver?.handle !== 'function') {
     throw invalid('give it a receiver; are the parentheses of createReceiver() missing?')
   }
@@ -71,13 +69,13 @@ function checkConsumer(receiver: Consumes): Consumes {
   return receiver
 }
 
-/** Splits a batch into what can run concurrently: FIFO message groups, or single messages. */
+/** Splits a batch by FIFO message group. In a standard queue, each message is its own group. */
 function groupsOf(event: SqsEvent): readonly (readonly SqsRecord[])[] {
   const records: readonly SqsRecord[] | undefined = event?.Records
   if (!Array.isArray(records) || !records.every(isRecord)) throw invalid('the event has no SQS messages')
   const groups = new Map<string, SqsRecord[]>()
   for (const record of records) {
-    // Standard queues have groups too, for fairness only.
+    // In a standard queue, MessageGroupId affects fairness, not order.
     const isOrdered = record.eventSourceARN.endsWith('.fifo')
     const group = isOrdered ? `group ${record.attributes.MessageGroupId}` : `message ${record.messageId}`
     const members = groups.get(group)
@@ -92,8 +90,8 @@ const isRecord = (record: Partial<SqsRecord> | null): boolean =>
     (field) => typeof field === 'string',
   )
 
-/** Handles messages in order until one fails. Returns it and the rest. */
-async function handleInOrder(receiver: Consumes, records: readonly SqsRecord[]): Promise<readonly SqsRecord[]> {
+/** Handles messages in order until one fails. Returns the failed message and all after it. */
+async function handleInOrder(receiver: QueueReceiver, records: readonly SqsRecord[]): Promise<readonly SqsRecord[]> {
   for (const [index, { body, attributes }] of records.entries()) {
     const { status } = await receiver.handle(body, { attempt: Number(attributes.ApproximateReceiveCount) })
     if (status !== 'done') return records.slice(index)

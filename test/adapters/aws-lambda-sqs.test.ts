@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { type SqsEvent, sqsHandler } from '../../adapters/aws-lambda.ts'
 import { queueInbox } from '../../src/inbox/queue.ts'
-import { lruStore, type MessageResult, memoryInbox, type Receiver } from '../../src/index.ts'
+import { createReceiver, lruStore, type MessageResult, memoryInbox, type Receiver } from '../../src/index.ts'
 import { signalled } from '../support/signalled.ts'
 import { untyped } from '../support/untyped.ts'
 import { url, watchedReceiver } from './receivers.ts'
@@ -134,13 +134,24 @@ describe('the receiver', () => {
     expect(receiver.handled).toEqual(['a', 'b', 'c'])
   })
 
-  test('is made again when that failed, and the batch is delivered again', async () => {
+  const failures = {
+    'rejects once': () => Promise.reject(new Error('no secret')),
+    'throws once': () => {
+      throw new Error('no secret')
+    },
+  }
+
+  test.each(Object.entries(failures))('is made again if the function %s, with the next delivery', async (_, fail) => {
     const receiver = stub()
-    const make = vi.fn(async () => receiver).mockRejectedValueOnce(new Error('no secret'))
+    const make = vi.fn(async () => receiver).mockImplementationOnce(fail)
     const handler = sqsHandler(make)
     await expect(handler(batch(standard, 'a'))).rejects.toThrow('no secret')
     expect(await handler(batch(standard, 'a'))).toEqual(failed())
     expect(receiver.handled).toEqual(['a'])
+  })
+
+  test('is no createReceiver without its parentheses', () => {
+    expect(() => sqsHandler(untyped(createReceiver))).toThrow('are the parentheses of createReceiver() missing?')
   })
 
   test('needs a queue', () => {

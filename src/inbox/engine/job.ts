@@ -14,6 +14,8 @@ export interface EarlierAttempts {
   readonly failedAttempts?: readonly FailedAttempt[] | undefined
   /** Waiting since (ms since the epoch), if it was replayed or is due for a retry. */
   readonly since?: number
+  /** Releases, if other processes may get the event. */
+  readonly releases?: number | undefined
 }
 
 /**
@@ -50,8 +52,8 @@ export class Job implements LaneJob {
   /** Waiting or running since, or due at while `retrying` (ms since the epoch). */
   since: number
   hasEnded = false
-  /** How often the event was released before. Only if other processes may get it. */
-  declare readonly releases?: number
+  /** How often its event was released before. */
+  readonly releases: number
   #onEnd: ((end: JobEnd) => void)[] | undefined
 
   /** `once`: a single attempt, whose result a caller awaits. `size`: memory of its event (bytes). */
@@ -65,6 +67,7 @@ export class Job implements LaneJob {
     this.number = earlier.attempts + 1
     this.completed = earlier.completed
     this.failedAttempts = earlier.failedAttempts ?? []
+    this.releases = earlier.releases ?? 0
   }
 
   get isParked(): boolean {

@@ -10,7 +10,7 @@ export interface HeldEvent {
   readonly releases: number
 }
 
-export interface ClaimedEvent extends HeldEvent, EarlierAttempts {
+export interface ClaimedEvent extends HeldEvent, Omit<EarlierAttempts, 'releases'> {
   readonly accepted: AcceptedEvent
   readonly crashes: number
   /** Owed handlers. Absent in a database of one process, and for an event parsed again without any. */

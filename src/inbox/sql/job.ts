@@ -24,15 +24,13 @@ export interface JobStore {
 
 export class SqlJob extends Job implements HeldEvent, OwingEvent {
   readonly id: EventId
-  override readonly releases: number
   readonly crashes: number
   readonly owed: readonly string[] | undefined
   readonly #store: JobStore
 
-  constructor({ id, releases, crashes, owed, accepted, size, ...earlier }: ClaimedEvent, store: JobStore) {
+  constructor({ id, crashes, owed, accepted, size, ...earlier }: ClaimedEvent, store: JobStore) {
     super(accepted, earlier, false, size)
     this.id = id
-    this.releases = releases
     this.crashes = crashes
     this.owed = owed
     this.#store = store
