@@ -46,7 +46,7 @@ export function drainOf({ outcome }: Acknowledgement, request: IncomingMessage):
 
 /** Drains before closing: closing with unread data resets the connection, and the sender may lose the answer. */
 function endAfterDrain(body: string, request: IncomingMessage, response: ServerResponse): void {
-  response.write(body)
+  if (body !== '') response.write(body)
   let leftBytes = maxDrainBytes
   const end = () => {
     clearTimeout(timer)

@@ -90,7 +90,7 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
 
   const checked = (found: SenderReading, payload: JsonObject): DefinedReading => {
     const reading = toReading(found, payload)
-    validate(schemas.get(reading.type), reading.data ?? payload)
+    validate(schemas.get(reading.type), 'data' in reading ? reading.data : payload)
     return reading
   }
 
@@ -121,7 +121,7 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       return { reading, payload: { ...found, emittedAt: reading.emittedAt?.toISOString(), data: reading.data } }
     },
     keyOf({ type, mediaId }: DefinedReading, body) {
-      // Part of the key: type and media id may come from headers, so equal bodies can be two events.
+      // Not the body alone: type and media id may come from headers, so equal bodies can be different events.
       return whenever(keyOfBody(body), (key) => bounded(JSON.stringify([type, mediaId, key])))
     },
     toEvent({ type, mediaId, emittedAt, issues, ...rest }: DefinedReading, key, { source, principal }, payload) {
@@ -155,15 +155,15 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
 const noNames: readonly string[] = Object.freeze([])
 const timeIssue: readonly string[] = Object.freeze(['emittedAt'])
 
-/** Calls the user's `read`. The error never repeats what it threw, which may quote the payload. */
+/** Calls the user's `read`. What it threw may quote the payload, so it becomes the `cause`, not part of the message. */
 function readWith(name: string, read: () => SenderReading): SenderReading {
-  let cause: unknown = 'it returned no object'
+  let cause: unknown = `read of sender ${name} must return an object`
   try {
     const found = read()
     if (isPromise(found)) {
       // An unhandled rejection would end the process.
       found.then(undefined, () => {})
-      cause = 'it returned a promise and cannot be async'
+      cause = `read of sender ${name} returned a promise: it cannot be async`
     } else if (isObject(found)) return found
   } catch (error) {
     if (error instanceof WebhookError && error.code === 'malformed') throw error

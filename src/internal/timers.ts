@@ -32,7 +32,9 @@ export function unref(timer: Timer): void {
 export function within<T, Late>(ms: number, promise: Promise<T>, late: () => Late): Promise<T | Late> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => resolve(Promise.resolve().then(late)), ms)
-    promise.finally(() => clearTimeout(timer)).then(resolve, reject)
+    const done = () => clearTimeout(timer)
+    promise.then(done, done)
+    promise.then(resolve, reject)
   })
 }
 

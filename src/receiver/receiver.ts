@@ -117,13 +117,10 @@ function deliveryPath(setup: Setup) {
     const span = telemetry && reporter.guarded('telemetry', () => telemetry.startDelivery(delivery))
     if (span === undefined) return receive(delivery)
     let received: Promise<Acknowledgement> | undefined
-    const start = () => {
-      received = receive(delivery, span)
-      return received
-    }
+    const start = () => (received ??= receive(delivery, span))
     reporter.guarded('telemetry', () => span.within(start))
-    // `within` may have thrown before it called `start`.
-    return received ?? start()
+    // `within` may have thrown before it called `start`, or call it later.
+    return start()
   }
 
   /** Awaits only real promises: a needless await costs as much as parsing the JSON. */

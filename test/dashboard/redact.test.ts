@@ -50,6 +50,20 @@ describe('redact: true', () => {
 })
 
 describe('a search', () => {
+  test('finds no unreadable delivery by bytes that are hidden, nor all of them by an empty id', async () => {
+    const receiver = receiverWith()
+    receiver.onAny(() => {})
+    const body = new TextEncoder().encode('{"user":"ana"')
+    await receiver.receive({ method: 'POST', url: '/', headers: new Headers(), body })
+    const statusOf = async (id: string, redact?: true) => {
+      const page = dashboard(receiver, { ...(redact && { redact }), authorize: () => true })
+      return (await page.fetch(new Request(`http://localhost/media?id=${encodeURIComponent(id)}`))).status
+    }
+    expect(await statusOf('"user":"a')).toBe(200)
+    expect(await statusOf('"user":"a', true)).toBe(404)
+    expect(await statusOf('')).toBe(404)
+  })
+
   test('does not find a title that is hidden, so that no one can guess it', async () => {
     const { receiver } = await withSecret()
     const page = dashboard(receiver, { redact: true, authorize: () => true })

@@ -100,6 +100,14 @@ describe('an event of a sender', () => {
 })
 
 describe('the data of an event', () => {
+  test('may be null, which its schema checks at receipt and before each handler', async () => {
+    const { handled, send } = receiving(senderOf(() => ({ ...reading, data: null }), z.nullable(z.string())))
+    expect(await send({})).toMatchObject({ outcome: 'accepted' })
+    expect(handled[0].data).toBeNull()
+    const strict = receiving(senderOf(() => ({ ...reading, data: null }), z.object({})))
+    expect(await strict.send({})).toMatchObject({ outcome: 'malformed' })
+  })
+
   const dated = senderOf(
     (payload) => ({ ...reading, data: payload }),
     z.object({

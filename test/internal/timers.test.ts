@@ -14,6 +14,12 @@ describe('within', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  test('waits for a thenable whose then returns nothing, and leaves no timer behind', async () => {
+    const thenable = { then: (resolve: (value: string) => void) => resolve('in time') } as unknown as Promise<string>
+    expect(await within(50, thenable, () => 'late')).toBe('in time')
+    expect(vi.getTimerCount()).toBe(0)
+  })
+
   test('calls `late` once the time is up, and gives its result or its error', async () => {
     const late = vi.fn(() => 'late')
     const slow = within(50, new Promise(() => {}), late)

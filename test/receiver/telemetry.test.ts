@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import type { TraceCarrier } from '../../src/inbox/reading.ts'
 import { createReceiver, memoryInbox, type ReceiverOptions, unverified, WebhookError } from '../../src/index.ts'
 import type { Telemetry } from '../../src/receiver/telemetry.ts'
-import { deliver, samplePayload } from '../../src/testing/index.ts'
+import { deliver, encodePayload, samplePayload } from '../../src/testing/index.ts'
 import { silent } from '../support/silent.ts'
 import { untyped } from '../support/untyped.ts'
 import { answeringInbox } from './listening-receiver.ts'
@@ -193,6 +193,20 @@ describe('telemetry', () => {
     const receiver = receiverWith({ telemetry: { ...telemetry, startDelivery: () => span } })
     receiver.on('encoding.finished', () => {})
     expect(await deliver(receiver, payload)).toMatchObject({ outcome: 'accepted' })
+  })
+
+  test('has a delivery received once, although within of its span calls it later', async () => {
+    const { telemetry } = watchedTelemetry()
+    const bodies = vi.fn(async () => encodePayload(payload))
+    const within = async (call: () => unknown) => {
+      await new Promise((resolve) => setTimeout(resolve))
+      return call()
+    }
+    const span = { within: untyped(within), trace: undefined, end() {} }
+    const receiver = receiverWith({ telemetry: { ...telemetry, startDelivery: () => span } })
+    await receiver.receive({ method: 'POST', url: '/', headers: new Headers(), body: bodies })
+    await new Promise((resolve) => setTimeout(resolve, 5))
+    expect(bodies).toHaveBeenCalledOnce()
   })
 
   test('closes the inbox again when it does not take it, so that a file can be opened by the next receiver', () => {

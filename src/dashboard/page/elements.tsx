@@ -36,12 +36,12 @@ const overdueMarks: Record<Overdue['outcome'], readonly [shape: string, words: s
   unknown: ['?', 'overdue'],
 }
 
-/** Cuts a text to `longest` characters and `2 * longest` bytes of HTML. An escaped character takes up to six. */
+/** Cuts a text to `longest` characters and `2 * longest` bytes of HTML, between code points. Escapes take six bytes. */
 export function cut(text: string, longest: number): string {
   let [end, bytes] = [0, 0]
-  for (const character of text.slice(0, longest)) {
-    bytes += /["&'<>]/.test(character) ? 6 : character > '\x7f' ? 3 : 1
-    if (bytes > 2 * longest) break
+  for (const character of text) {
+    bytes += /["&'<>]/.test(character) ? 6 : character > '\x7f' ? 2 + character.length : 1
+    if (bytes > 2 * longest || end + character.length > longest) break
     end += character.length
   }
   return end < text.length ? `${text.slice(0, end)}…` : text

@@ -27,7 +27,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
   const { deadLetters, expected = 0 } = await inbox.stats()
   const open =
     expected > 0 ? ((await inbox.expected?.(searchedOpen)) ?? []).filter(({ mediaId }) => mediaId === id) : []
-  const unreadable = await unreadableOf(inbox, await causes.read(deadLetters), id)
+  const unreadable = await unreadableOf(page.subject, await causes.read(deadLetters), id)
   const { current, last, offset } = pageAt(Number(page.query.get('page')), records.length, pageSize)
   // The newest come on the first page: they say how it ended.
   const end = records.length - offset

@@ -40,6 +40,7 @@ export class Causes {
   readonly #redaction: Redaction
   #last: { readonly fingerprint: string; readonly report: CauseReport; readonly freshUntil: number } | undefined
   #reading: Promise<CauseReport> | undefined
+  #generation = 0
 
   constructor(inbox: ReadableInbox, redaction: Redaction) {
     this.#inbox = inbox
@@ -53,8 +54,9 @@ export class Causes {
     const [newest] = count === 0 ? [] : await this.#inbox.deadLetters.list({ limit: 1 })
     const fingerprint = `${count} ${newest?.diedAt.getTime()} ${newest?.key}`
     if (this.#last?.fingerprint === fingerprint) return this.#last.report
+    const generation = this.#generation
     this.#reading ??= this.#group(fingerprint, count).finally(() => {
-      this.#reading = undefined
+      if (generation === this.#generation) this.#reading = undefined
     })
     return this.#reading
   }
@@ -62,9 +64,12 @@ export class Causes {
   /** Drops the cached report, after dead letters were replayed or discarded. */
   forget(): void {
     this.#last = undefined
+    this.#reading = undefined
+    this.#generation++
   }
 
   async #group(fingerprint: string, count: number): Promise<CauseReport> {
+    const generation = this.#generation
     const startedAt = performance.now()
     const seen = new Set<string>()
     const causes = new Map<string, Cause>()
@@ -83,7 +88,7 @@ export class Causes {
     const sorted = [...causes.values()].sort((a, b) => b.rows.length - a.rows.length)
     const report = { causes: sorted, isWhole: read < groupedLimit || seen.size >= count, oldest }
     const now = performance.now()
-    this.#last = { fingerprint, report, freshUntil: now + 5 * (now - startedAt) }
+    if (generation === this.#generation) this.#last = { fingerprint, report, freshUntil: now + 5 * (now - startedAt) }
     return report
   }
 

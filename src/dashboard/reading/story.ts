@@ -2,6 +2,7 @@ import { deadRecord } from '../../inbox/operations/dead-letters.ts'
 import type { DeadLetter, EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { type CauseReport, groupedLimit } from './causes.ts'
 import { eachDeadLetter } from './each.ts'
+import type { InboxView } from './titled.ts'
 
 export interface Story {
   /** Absent for an unreadable delivery. */
@@ -43,19 +44,20 @@ export async function blockerOf(inbox: ReadableInbox, waiting: EventRecord): Pro
 /** How many of the newest unreadable deliveries are searched. */
 const searchedUnreadable = 100
 
-/** Finds unreadable deliveries whose bytes contain a media id. */
+/** Finds unreadable deliveries whose bytes contain a media id. Hidden bytes are not searched: they could be guessed. */
 export async function unreadableOf(
-  inbox: ReadableInbox,
+  { inbox, redaction }: InboxView,
   { causes }: CauseReport,
   mediaId: string,
 ): Promise<DeadLetter[]> {
+  if (mediaId === '') return []
   const rows = causes.flatMap((cause) => (cause.isUnreadable ? cause.rows : []))
   const newest = rows.sort((a, b) => b.diedAt.getTime() - a.diedAt.getTime()).slice(0, searchedUnreadable)
   const found: DeadLetter[] = []
   for (const { key } of newest) {
     const deadLetter = await inbox.deadLetters.get(key)
-    const text = new TextDecoder().decode(deadLetter?.unreadable?.body)
-    if (deadLetter !== undefined && text.includes(mediaId)) found.push(deadLetter)
+    const bytes = deadLetter?.unreadable && redaction.bytes(deadLetter.unreadable)
+    if (bytes !== undefined && new TextDecoder().decode(bytes).includes(mediaId)) found.push(deadLetter as DeadLetter)
   }
   return found
 }
