@@ -49,7 +49,7 @@ export interface SenderReading {
   readonly data?: unknown
 }
 
-/** `data` is absent if it is the payload. */
+/** Without `data`, the payload itself is the data. */
 interface DefinedReading extends Reading {
   readonly mediaId: string
   readonly emittedAt: Date | undefined

@@ -27,7 +27,7 @@ export function createDispatcher(options: DispatcherOptions): Handle {
   return (accepted, attempt) => new Promise((resolve) => new Dispatch(options, accepted, attempt, resolve).start())
 }
 
-/** One attempt at an event. Each run starts the next: an async function costs a sixth more CPU per delivery. */
+/** One attempt at an event. Callbacks instead of await, which costs a sixth more CPU per delivery. */
 class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   readonly #options: DispatcherOptions
   readonly #accepted: AcceptedEvent
@@ -40,7 +40,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   #failures: AttemptFailures | undefined
   /** `true` if handlers are skipped: paused, at their limit, or registered in another process only. */
   #isPartial: boolean | undefined
-  /** Time until every handler skipped at its limit has its turn (ms). */
+  /** Longest put-back delay among the handlers skipped at their limit (ms). */
   #nextTurnMs = 0
 
   constructor(
@@ -110,7 +110,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     const limiter = this.#current.limiter as Limiter
     const mayRun = !this.#attempt.aborted && !this.#attempt.isPaused?.(this.handler)
     if (mayRun && limiter.take(this)) return this.#run(this.#current)
-    // Paused and resumed in the meantime: queue again.
+    // Unparked by a pause that is already over: still in the limiter's queue, so park again.
     if (mayRun && this.#attempt.park?.(this)) return
     limiter.leave(this)
     this.#next--
@@ -133,7 +133,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     run.start(limiter?.around(handler) ?? handler, timeoutMs ?? handlerTimeoutMs, reporter.inContext)
   }
 
-  /** The handler that runs, or waits for its limit. */
+  /** The handler that is running or parked. */
   get #current(): RegisteredHandler {
     return this.#handlers[this.#next - 1] as RegisteredHandler
   }
@@ -148,7 +148,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   #succeeded(run: HandlerRun, failure: Failure | undefined): MaybePromise<void> {
     if (failure) reportFailure(this.#options, run, failure.error)
     else this.#options.reporter.run('handled', run)
-    // An aborted handler may have returned early, its work undone.
+    // An aborted handler may have returned early without finishing its work.
     if (this.#attempt.aborted && !run.hasCommitted) return
     this.#completed = [...this.#completed, run.handler]
     if (this.#next < this.#handlers.length) return this.#attempt.succeeded?.(run.handler)

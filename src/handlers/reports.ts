@@ -6,11 +6,11 @@ import type { HandlerContext } from './handler.ts'
 /** Report of one handler run. */
 export interface RunReport {
   /**
-   * - `handled`: it succeeded. With an `error`, it failed after its transaction was committed, and does not run again.
+   * - `handled`: it succeeded. With an `error`: it threw after its transaction committed, and is not retried.
    * - `retried`: it failed and will run again in `retryInMs`.
    * - `dead-lettered`: it failed and does not run again: no attempts left, or a `PermanentFailure`.
    * - `failed`: it failed with `ack: 'handled'`; the sender got 500, or 503 if it failed after `ackTimeoutMs`.
-   * - `stopped`: it failed after the inbox closed or the lease was lost, which aborts its signal.
+   * - `stopped`: it failed after its signal was aborted, because the inbox closed or the lease was lost.
    */
   readonly outcome: 'handled' | 'retried' | 'dead-lettered' | 'failed' | 'stopped'
   readonly handler: string

@@ -36,13 +36,13 @@ export interface Instruments {
 export const createInstruments = (meter: Meter): Instruments => ({
   deliveries: meter.createCounter('messaging.client.consumed.messages', {
     unit: '{message}',
-    description: 'Deliveries that were answered.',
+    description: 'Answered deliveries.',
   }),
   acknowledgements: meter.createHistogram(
     'media_webhooks.delivery.duration',
     seconds('Time from the call of the receiver to the acknowledgement.', acknowledgement),
   ),
-  runs: meter.createHistogram('messaging.process.duration', seconds('Time that a handler ran.', conventional)),
+  runs: meter.createHistogram('messaging.process.duration', seconds('Duration of a handler run.', conventional)),
   attempts: meter.createCounter('media_webhooks.attempts', {
     unit: '{attempt}',
     description: 'Attempts at an event. In each attempt, every handler that has not succeeded runs once.',
@@ -57,11 +57,11 @@ export const createInstruments = (meter: Meter): Instruments => ({
   ),
   steps: meter.createHistogram(
     'media_webhooks.inbox.step.duration',
-    seconds('Time that a step in the storage of the inbox took.', step),
+    seconds('Duration of an inbox storage operation.', step),
   ),
   states: meter.createObservableGauge('media_webhooks.inbox.events', {
     unit: '{event}',
-    description: 'Events in the inbox that have not ended.',
+    description: 'Unfinished events in the inbox.',
   }),
   deadLetters: meter.createObservableGauge('media_webhooks.inbox.dead_letters', {
     unit: '{dead_letter}',
@@ -73,6 +73,6 @@ export const createInstruments = (meter: Meter): Instruments => ({
   ),
   expected: meter.createObservableGauge('media_webhooks.inbox.expected', {
     unit: '{expectation}',
-    description: 'Expectations that are open.',
+    description: 'Open expectations.',
   }),
 })

@@ -22,7 +22,7 @@ import { fromCarrier } from './carrier.ts'
 import { TracedDelivery, TracedRun } from './traced.ts'
 
 interface SpansOptions {
-  /** On every span of the receiver. */
+  /** Attributes set on every span. */
   readonly own: Attributes
   readonly destinations: Destinations
   readonly attributes: ((event: MediaEvent) => Attributes) | undefined
@@ -57,7 +57,7 @@ export class Spans {
     this.#hasConsumer = handleMessage !== undefined
   }
 
-  /** Returns the SDK's tracer; `undefined` while there is none and a span would be useless. */
+  /** Returns the SDK's tracer; `undefined` until an SDK is registered. */
   #tracer(): Tracer | undefined {
     if (this.#cachedTracer !== undefined) return this.#cachedTracer
     const provider = this.#provider ?? trace.getTracerProvider()

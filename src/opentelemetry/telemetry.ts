@@ -10,7 +10,7 @@ import { Spans } from './spans.ts'
 /** The options of `openTelemetry`. */
 export interface OpenTelemetryOptions {
   /**
-   * The receiver's name, if a process has several: the attribute `media_webhooks.receiver` of its spans and metrics.
+   * Names the receiver if a process has several. Set as `media_webhooks.receiver` on its spans and metrics.
    * @defaultValue none
    */
   readonly receiver?: string
@@ -45,11 +45,11 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   let isInUse = false
   return {
     opened(inbox, name, types) {
-      if (isInUse) throw invalid('one call serves one receiver: call it once for each')
-      isInUse = true
+      if (isInUse) throw invalid('already used by another receiver: call openTelemetry() once per receiver')
       destinations.know(types)
       spans.opened(inbox)
       meters.opened(inbox, name)
+      isInUse = true
     },
     closing: () => meters.closing(),
     startDelivery: () => spans.startDelivery(),
@@ -65,8 +65,8 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
 const rules: Rules<OpenTelemetryOptions> = {
   receiver: text,
   attributes: aFunction,
-  tracerProvider: having('a TracerProvider of the SDK, which has getTracer', 'getTracer'),
-  meterProvider: having('a MeterProvider of the SDK, which has getMeter', 'getMeter'),
+  tracerProvider: having('an SDK TracerProvider (with getTracer)', 'getTracer'),
+  meterProvider: having('an SDK MeterProvider (with getMeter)', 'getMeter'),
 }
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `openTelemetry: ${message}`)

@@ -10,7 +10,7 @@ export interface ObjectNamespace {
   get(id: object): { fetch(url: string, init: ObjectRequest): Promise<{ json(): Promise<unknown> }> }
 }
 
-/** @throws WebhookError `invalid_option`, with `example` as the binding to give */
+/** @throws WebhookError `invalid_option`, suggesting `example` as the binding to pass */
 export function checkNamespace(owner: string, namespace: ObjectNamespace, example: string): void {
   if (typeof namespace?.idFromName === 'function' && typeof namespace.get === 'function') return
   const fix = `give the binding, such as ${example}, and declare it in durable_objects of the configuration`
@@ -93,7 +93,7 @@ async function askOnce(namespace: ObjectNamespace, { name, step, input }: Questi
   return result
 }
 
-/** Runs the step that {@link askObject} asks for. `stepsOf` may throw why the object can run none. */
+/** Runs the step that {@link askObject} asks for. An error thrown by `stepsOf` is sent to the caller. */
 export async function answerAsObject(
   request: { json(): Promise<unknown> },
   stepsOf: () => ObjectSteps,
@@ -115,7 +115,7 @@ export async function answerAsObject(
 /** Default number of objects. */
 export const defaultShards = 16
 
-/** Chooses the object for a text. Stable while the number of shards is. */
+/** Maps a string to a shard. The result changes if `shards` does. */
 export function shardOf(text: string, shards: number): number {
   // FNV-1a: short, and spreads texts that differ in one character.
   let hash = 0x811c9dc5

@@ -143,7 +143,7 @@ function typesOf({ rows }: Cause): string {
   return `${cut(types.size <= 3 ? [...types].join(', ') : `${first} and ${types.size - 1} other types`, 200)}, `
 }
 
-/** Acts on all dead letters of a cause, including those beyond the counted ones. */
+/** Replays or discards all dead letters of a cause up to the newest shown, even past `groupedLimit`. */
 function CauseActions({ page, cause, isCounted }: CauseProps & { readonly isCounted: boolean }) {
   const { id, rows } = cause
   const until = String(rows[0]?.diedAt.getTime())
@@ -176,7 +176,7 @@ export function AllButtons({ page, scope = 'found', count }: AllButtonsProps) {
   )
 }
 
-/** Pauses the failing handler, to stop further dead letters until the fix. */
+/** Pauses the first failing handler, so it adds no dead letters until it is fixed. */
 function PauseButton({ page, cause: { rows, isUnreadable } }: CauseProps) {
   const { handler = 'none' } = rows[0]?.failures[0] ?? {}
   const isOffered = page.subject.inbox.pauses !== undefined && !isUnreadable && handler !== 'none'

@@ -9,7 +9,7 @@ interface CountsProps {
   readonly oldest: Readonly<Record<'waiting' | 'running' | 'retrying' | 'dead', Date | undefined>>
   /** Earliest deadline among open expectations. */
   readonly nextDue: Date | undefined
-  /** Overdue events that have not come since. */
+  /** Overdue expectations whose event is not known to have come. */
   readonly missing: number
 }
 

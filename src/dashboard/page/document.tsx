@@ -9,7 +9,7 @@ interface DocumentProps {
   readonly page: PageState
   readonly answer: Answer
   readonly pauses: readonly Pause[]
-  /** Overdue events that have not come since. */
+  /** Overdue expectations whose event is not known to have come. */
   readonly missing: number
 }
 

@@ -14,7 +14,7 @@ interface StateMarkProps {
   readonly isPaused?: boolean
 }
 
-/** The state of an event. For an overdue event, also whether what it reports came later. */
+/** The state of an event. For an overdue event, also whether the awaited event came later. */
 export const StateMark = ({ state, overdue, isPaused }: StateMarkProps) => (
   <>
     {overdue && (
@@ -50,7 +50,7 @@ export function cut(text: string, longest: number): string {
 /** Text from outside, isolated: it can't change the direction of the text around it. */
 export const Foreign = ({ text, longest = 200 }: { text: string; longest?: number }) => <bdi>{cut(text, longest)}</bdi>
 
-/** The 8 hex digits by which operators find an event. */
+/** Short id of an event key (8 hex digits), accepted by the search. */
 export const ShortId = async ({ of }: { of: string }) => <code>{await shortId(of)}</code>
 
 export const amount = (count: number): string => count.toLocaleString('en')
@@ -77,7 +77,7 @@ export const ReasonField = ({ value }: { value?: string | undefined }) => (
   <Field label="Reason (optional)" name="reason" maxlength={500} value={value} />
 )
 
-/** Scrolls separately, by keyboard too. */
+/** Scroll container. Focusable, so the keyboard can scroll it. */
 export const Scrolling = ({ label, children }: { label: string; children?: Child }) => (
   <section class="scroll" tabindex={0} aria-label={label}>
     {children}

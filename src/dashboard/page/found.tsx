@@ -20,7 +20,7 @@ interface FoundProps {
   readonly page: PageState
   readonly report: CauseReport
   readonly filter: DeadFilter
-  /** Set if the filter names one. */
+  /** The cause selected by the filter, if any. */
   readonly cause: Cause | undefined
 }
 

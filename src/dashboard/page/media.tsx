@@ -16,7 +16,7 @@ const pageSize = 25
 const shownUnreadable = 5
 const shownMatches = 10
 
-/** How many open expectations are searched for the media item, earliest deadline first. */
+/** Open expectations searched, earliest deadline first. */
 const searchedOpen = 1_000
 
 /** The events of a media item, in order of acceptance. */
@@ -29,7 +29,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
     expected > 0 ? ((await inbox.expected?.(searchedOpen)) ?? []).filter(({ mediaId }) => mediaId === id) : []
   const unreadable = await unreadableOf(page.subject, await causes.read(deadLetters), id)
   const { current, last, offset } = pageAt(Number(page.query.get('page')), records.length, pageSize)
-  // The newest come on the first page: they say how it ended.
+  // Page 1 has the newest events: the operator wants the outcome first.
   const end = records.length - offset
   const rows = await rowsOf(page, records.slice(Math.max(0, end - pageSize), end))
   const isUnknown = rows.length + open.length === 0

@@ -58,22 +58,26 @@ export async function PauseForms({ page }: { page: PageState }) {
   const { inbox } = page.subject
   if (inbox.pauses === undefined || !page.mayAct) return null
   const paused = (await page.pauses()).map(({ handler }) => handler)
-  // The label would be cut.
+  // Skip names too long for a button.
   const isOffered = (name: string) => cut(name, 60) === name && !paused.includes(name)
   const names = (await knownHandlers(inbox)).filter(isOffered).slice(0, shownHandlers)
   return (
     <Section id="pause" title="Pause">
       <div class="row pauses">
-        <PostForm page={page} action="pause" hidden={{ scope: 'inbox', back: page.here }}>
-          <button type="submit">Pause the inbox</button>
-        </PostForm>
-        <PostForm page={page} action="pause" hidden={{ back: page.here }}>
-          {names.map((name) => (
-            <button type="submit" name="handler" value={name}>
-              Pause {name}
-            </button>
-          ))}
-        </PostForm>
+        {!paused.includes(undefined) && (
+          <PostForm page={page} action="pause" hidden={{ scope: 'inbox', back: page.here }}>
+            <button type="submit">Pause the inbox</button>
+          </PostForm>
+        )}
+        {names.length > 0 && (
+          <PostForm page={page} action="pause" hidden={{ back: page.here }}>
+            {names.map((name) => (
+              <button type="submit" name="handler" value={name}>
+                Pause {name}
+              </button>
+            ))}
+          </PostForm>
+        )}
         <PostForm page={page} action="pause" hidden={{ scope: 'handler', back: page.here }}>
           <Field label="Another handler" name="other" required />
           <button type="submit">Pause it</button>

@@ -14,7 +14,7 @@ interface ActionResult extends Notice {
   readonly change?: Partial<View>
 }
 
-/** Carries out a form. Throws a WebhookError to reject it. */
+/** Handles a submitted form. Throws a WebhookError to reject it. */
 type Action = (form: URLSearchParams, id: string) => ActionResult | Promise<ActionResult>
 
 /** Creates the form actions, by path below `/page/`. */

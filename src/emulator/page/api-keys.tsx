@@ -71,7 +71,7 @@ function ApiKeyCard({ page, apiKey }: { page: PageState; apiKey: ApiKey }) {
           page={page}
           name={name}
           action={`api-keys/${id}/delete`}
-          consequence="Requests with it will be rejected."
+          consequence="Requests that use this key will be rejected."
         />
       </div>
     </li>

@@ -34,9 +34,9 @@ export function ActionForm({ page, action, children, ...rest }: PropsWithChildre
 interface DisclosureProps {
   readonly page: PageState
   readonly label: string
-  /** What it concerns, for screen readers only. */
+  /** Item the form is about. Visually hidden. */
   readonly subject: string
-  /** The action of the form inside. Opens the form if the action was rejected. */
+  /** The action of the form inside. Rendered open if that action was rejected. */
   readonly action: string
 }
 

@@ -13,7 +13,7 @@ import { eventIdOf, signerFor } from './signing.ts'
 
 export interface OutboxOptions {
   readonly profile: Profile
-  /** Scales every delay. Time limits stay. */
+  /** Scales delays, not timeouts. */
   readonly timeScale: number
   readonly maxWaiting: number
   readonly maxRecords: number
@@ -124,7 +124,7 @@ export class Outbox {
     await this.idle()
   }
 
-  /** @throws WebhookError if a target can't be sent to */
+  /** @throws WebhookError `invalid_option`, `overloaded` or `closing` */
   #checkTargets(targets: readonly SendingTarget[]): void {
     if (this.#closed) throw closing()
     for (const { url } of targets) parseTarget(url)

@@ -18,13 +18,13 @@ export type Posted = Omit<DeliveryRecord, 'attempt' | 'copy' | 'retryInMs'>
 
 type AnswerOrFailure = Pick<DeliveryRecord, 'answer' | 'failure'>
 
-/** Kept of an answer's body (characters). */
+/** Response body kept in the record (characters). */
 const maxKeptBody = 1_024
 
-/** Kept of an answer's headers (characters). */
+/** Response headers kept in the record (characters). */
 const maxKeptHeaders = 2_048
 
-/** Read of an answer's body (characters). Enough for any sensible answer, and stops an endless one. */
+/** Response body read before giving up (characters), in case it never ends. */
 const maxReadBody = 65_536
 
 /** Makes one POST. Never rejects: an error is recorded as the failure. */
@@ -55,11 +55,11 @@ function exchange(to: SentRequest, length: number, body: Buffer, options: PostOp
     }
     const fail = (reason: DeliveryFailure['reason'], message: string) => end({ failure: { reason, message } })
 
-    // A fresh connection per delivery: the receiver might close a kept one just as it is reused.
+    // No keep-alive: reusing a socket races with the receiver closing it.
     const headers = { ...to.headers, 'Content-Length': length }
     const outgoing = request(to.url, { method: 'POST', headers, agent: false, signal })
     const timer = setTimeout(() => fail('timeout', `no answer within ${timeoutMs} ms`), timeoutMs)
-    // Once the answer has started, reading it reports a lost connection.
+    // Once the response has started, readAnswer reports connection errors.
     let answered = false
     outgoing.on('error', (error) => answered || end(connectionFailure(error)))
     outgoing.on('close', () => answered || fail('connection', 'closed without an answer'))
@@ -90,7 +90,7 @@ async function readAnswer(incoming: IncomingMessage): Promise<Answer> {
     if (body.length < maxKeptBody) body = (body + chunk).slice(0, maxKeptBody)
     if (read >= maxReadBody) break
   }
-  // Copied, because a substring keeps the whole string in memory.
+  // Copy the body: a V8 substring retains its parent string.
   return { status: incoming.statusCode ?? 0, headers: keptHeaders(incoming), body: Buffer.from(body).toString() }
 }
 

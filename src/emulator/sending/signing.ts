@@ -18,7 +18,7 @@ import { timestampedSignature } from '../../verify/timestamped-signature.ts'
 import { urlToken } from '../../verify/url-token.ts'
 import type { Verifier } from '../../verify/verifier.ts'
 
-/** How deliveries are signed: one scheme per verifier of the receiver, with that verifier's options. */
+/** A signing scheme and its options. Mirrors the receiver's verifiers. */
 export type SigningOptions =
   | {
       readonly scheme: 'url-token'
@@ -65,7 +65,7 @@ export function signerFor(options: SigningOptions, eventId: string, now: () => n
   }
 }
 
-/** Derives an event id from a body: the same for every retry, webhook and repetition. */
+/** Derives a stable event id by hashing the body, so retries, repeats and other webhooks share it. */
 export const eventIdOf = (body: string): string =>
   `msg_${createHash('sha256').update(body).digest('base64url').slice(0, 27)}`
 
@@ -99,5 +99,5 @@ function hmacOptions({
   if (timestampHeader.toLowerCase() !== options.header.toLowerCase()) {
     return { ...options, timestamp: { header: timestampHeader } }
   }
-  throw new WebhookError('invalid_option', 'hmacSignature: timestamp.header must differ from header')
+  throw new WebhookError('invalid_option', 'timestampHeader must differ from header')
 }

@@ -3,7 +3,7 @@ interface Waiter {
   next?: Waiter
 }
 
-/** A webhook's turns: the number taken, and the queue of waiting callers. */
+/** Turns in use and the FIFO of waiters. */
 interface Lane {
   taken: number
   first?: Waiter | undefined
@@ -16,14 +16,14 @@ interface Lane {
  */
 export class SendingTurns {
   #free: number
-  /** Least recently served lane first. */
+  /** Round-robin order: new and just-served lanes go last. */
   readonly #lanes = new Map<string, Lane>()
 
   constructor(maxConcurrent: number) {
     this.#free = maxConcurrent
   }
 
-  /** Waits for a turn and returns a function that ends it. Throws the signal's reason if it aborts first. */
+  /** Waits for a turn and returns a function that ends it. If the signal has aborted by then, throws its reason. */
   async take(name: string, signal: AbortSignal): Promise<() => void> {
     const lane = this.#lanes.get(name) ?? { taken: 0 }
     this.#lanes.set(name, lane)

@@ -48,7 +48,7 @@ export class RecentItems<Item extends { readonly id: string }> {
     return [...this.#items.values()].reverse()
   }
 
-  /** Resolves once no item is unfinished. */
+  /** Resolves once all items have ended. */
   async idle(): Promise<void> {
     if (this.#unfinished > 0) await new Promise<void>((resolve) => this.#idleWaiters.push(resolve))
   }

@@ -16,7 +16,7 @@ export interface ApiKey {
   readonly name: string
   readonly public_key: string
   readonly truncated_secret: string
-  /** The lifetime in seconds. */
+  /** Lifetime (seconds). */
   readonly ttl: number
   readonly type: ApiKeyType
   readonly status: ApiKeyStatus
@@ -41,7 +41,7 @@ export interface ApiKeyInput {
 export type Authentication = { readonly id: string; readonly type: ApiKeyType } | { readonly rejected: string }
 
 interface StoredApiKey extends Omit<ApiKey, 'status'> {
-  /** In nanoseconds since 1970. */
+  /** Nanoseconds since the epoch. */
   readonly expiresAt: bigint
   readonly secretHash: SecretHash
 }

@@ -45,7 +45,7 @@ export function toPayload(found: Omit<LookedUpEvent, 'principal'>): Readonly<Rec
 function namesOf(qualities: unknown): string {
   if (qualities === undefined || qualities === null) return ''
   const isList = Array.isArray(qualities) && qualities.every((name) => typeof name === 'string' && !name.includes(','))
-  if (!isList) throw malformedField('qualities', "a list of names, such as ['360p']")
+  if (!isList) throw malformedField('qualities', "a list of names without commas, such as ['360p']")
   return qualities.join(',')
 }
 

@@ -26,7 +26,7 @@ export const mediaService: MediaService = {
 
 /**
  * Derives the event key. Deliveries carry no id, but retries were observed to repeat `emitted_at` to the nanosecond, so
- * its raw text is part of the key. Without it, or with a field of another JSON type, the body is hashed.
+ * its raw text is part of the key. Without it, or with a field of the wrong type, hashes the body.
  */
 function keyOf(event: WireEvent, body: Uint8Array | ParsedBody): MaybePromise<string> {
   const { type, mediaId, userId = '', emittedAt, qualities = '', status = '', issues } = event
@@ -38,7 +38,7 @@ function keyOf(event: WireEvent, body: Uint8Array | ParsedBody): MaybePromise<st
 /** Media id of the service's test delivery. */
 const nilMediaId = '00000000-0000-0000-0000-000000000000'
 
-/** Frozen, its lists and the top of its payload too: all handlers share one object. */
+/** Freezes the event, its lists and, shallowly, its payload: all handlers share one object. */
 function toEvent(wire: WireEvent, key: string, { source, principal }: Origin, payload: JsonObject): MediaEvent {
   const fields = {
     type: wire.type as UnknownEventType,
@@ -69,7 +69,7 @@ const readQualities = (sent: string | readonly string[] = ''): readonly string[]
     // `filter` over-allocates; the copy does not. Events can wait in memory for long.
     .slice()
 
-/** Includes the fields of an envelope's `data`, without times: a redelivery may have its own. */
+/** Flattens an envelope's `data` and drops the times, which may differ in a redelivery. */
 function comparable({ format, payload }: MediaEvent): JsonObject {
   const data = format === 'envelope' && { ...(payload['data'] as JsonObject), data: undefined }
   return { ...payload, ...data, emitted_at: undefined, emittedAt: undefined }

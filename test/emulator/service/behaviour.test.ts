@@ -64,7 +64,7 @@ describe('a behaviour', () => {
     ],
     [
       { sign: { scheme: 'hmac-signature', secret, header: 'x-a', timestampHeader: 'X-A' } },
-      'hmacSignature: timestamp.header must differ from header',
+      'timestampHeader must differ from header',
     ],
     [{ sign: { scheme: '__proto__', secret } }, 'behaviour.sign.scheme must be one of url-token, '],
     [{ fault: '__proto__' }, 'behaviour.fault must be one of duplicate, '],
