@@ -14,6 +14,8 @@ export class ReplayedEvents {
   readonly #inbox: SourceInbox
   readonly #startedAt = new Date()
   readonly #ended = { handled: 0, dead: 0, gone: 0 }
+  /** Events the inbox no longer knows. A discard that is recorded later makes their outcome unknown. */
+  #missing = 0
   readonly #open = new Set<string>()
   #counting: Promise<void> | undefined
 
@@ -31,18 +33,22 @@ export class ReplayedEvents {
       this.#counting = undefined
     })
     await this.#counting
-    return { ...this.#ended, open: this.#open.size }
+    const { handled, dead, gone } = this.#ended
+    const open = this.#open.size
+    return this.#missing > 0 && (await this.#missingWereHandled())
+      ? { handled: handled + this.#missing, dead, gone, open }
+      : { handled, dead, gone: gone + this.#missing, open }
   }
 
   async #update(open: readonly string[]): Promise<void> {
     for (let start = 0; start < open.length; start += 1_000) {
       const keys = open.slice(start, start + 1_000)
       const outcomes = await this.#inbox.events.outcomes(keys)
-      const ifMissing = outcomes.includes(undefined) && (await this.#missingWereHandled()) ? 'handled' : 'gone'
       for (const [index, key] of keys.entries()) {
-        const outcome = outcomes[index] ?? (key.startsWith('unreadable:') ? 'gone' : ifMissing)
+        const outcome = outcomes[index] ?? (key.startsWith('unreadable:') ? 'gone' : undefined)
         if (outcome === 'open') continue
-        this.#ended[outcome]++
+        if (outcome === undefined) this.#missing++
+        else this.#ended[outcome]++
         this.#open.delete(key)
       }
       await nextTurn()

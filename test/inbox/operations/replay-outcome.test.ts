@@ -44,5 +44,5 @@ test('an inbox that forgets what it has handled has handled what is gone, unless
   expect(await replayed.count()).toEqual({ handled: 1, dead: 0, gone: 1, open: 1 })
   all['b'] = undefined
   await operations.add({ act: 'discard', keys: ['other'] })
-  expect(await replayed.count()).toEqual({ handled: 1, dead: 0, gone: 2, open: 0 })
+  expect(await replayed.count()).toEqual({ handled: 0, dead: 0, gone: 3, open: 0 })
 })
