@@ -3,7 +3,7 @@ import type { EventRecord, ReadableInbox } from '../inbox/reading.ts'
 import { type OverdueRecord, overdueIn, overdueType } from './expectations.ts'
 
 /** An overdue expectation, and whether its event came late. */
-export interface Overdue extends OverdueRecord {
+export interface OverdueOutcome extends OverdueRecord {
   /** The awaited event, if accepted after the deadline. */
   readonly came: EventRecord | undefined
   /** `unknown` if the inbox keeps no handled events. */
@@ -11,7 +11,7 @@ export interface Overdue extends OverdueRecord {
 }
 
 /** `undefined` if the record is not of an overdue event. */
-export async function readOverdue(inbox: ReadableInbox, record: EventRecord): Promise<Overdue | undefined> {
+export async function readOverdue(inbox: ReadableInbox, record: EventRecord): Promise<OverdueOutcome | undefined> {
   const overdue = overdueIn(record)
   if (overdue === undefined) return undefined
   const records = inbox.events && (await historyOf(inbox.events, record.mediaId))
@@ -25,15 +25,15 @@ export async function readOverdue(inbox: ReadableInbox, record: EventRecord): Pr
 /** Newest overdue events read. */
 const maxCounted = 100
 
-export interface OverdueEvent {
+export interface ReportedOverdue {
   readonly record: EventRecord
-  readonly overdue: Overdue
+  readonly overdue: OverdueOutcome
 }
 
 /** Reads the newest overdue events, without deliveries that merely use their type. */
 export async function newestOverdue(inbox: ReadableInbox) {
   const { events, cursor } = (await inbox.events?.list({ type: overdueType, limit: maxCounted })) ?? { events: [] }
-  const found: OverdueEvent[] = []
+  const found: ReportedOverdue[] = []
   for (const record of events) {
     const overdue = await readOverdue(inbox, record)
     if (overdue !== undefined) found.push({ record, overdue })

@@ -1,4 +1,4 @@
-import { type Overdue, readOverdue } from '../../handlers/overdue.ts'
+import { type OverdueOutcome, readOverdue } from '../../handlers/overdue.ts'
 import { pausedFor } from '../../inbox/operations/paused.ts'
 import type { EventRecord, HandlerFailure } from '../../inbox/reading.ts'
 import type { DeadRow } from '../reading/causes.ts'
@@ -10,7 +10,7 @@ import type { Row } from './rows.tsx'
 export async function rowsOf(
   { subject, pauses }: PageState,
   records: readonly EventRecord[],
-  known?: ReadonlyMap<string, Overdue>,
+  known?: ReadonlyMap<string, OverdueOutcome>,
 ): Promise<readonly Row[]> {
   const rows: Row[] = []
   for (const record of records) {

@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx'
-import type { Overdue } from '../../handlers/overdue.ts'
+import type { OverdueOutcome } from '../../handlers/overdue.ts'
 import { shortId } from '../../inbox/operations/operations.ts'
 import type { EventState } from '../../inbox/reading.ts'
 import { Mark } from '../../page/elements.tsx'
@@ -10,7 +10,7 @@ const shapes: Record<EventState, string> = { waiting: '○', running: '→', ret
 
 interface StateMarkProps {
   readonly state: EventState
-  readonly overdue?: Overdue | undefined
+  readonly overdue?: OverdueOutcome | undefined
   readonly isPaused?: boolean
 }
 
@@ -30,7 +30,7 @@ export const StateMark = ({ state, overdue, isPaused }: StateMarkProps) => (
   </>
 )
 
-const overdueMarks: Record<Overdue['outcome'], readonly [shape: string, words: string]> = {
+const overdueMarks: Record<OverdueOutcome['outcome'], readonly [shape: string, words: string]> = {
   missing: ['!', 'overdue, still missing'],
   came: ['+', 'overdue, came later'],
   unknown: ['?', 'overdue'],

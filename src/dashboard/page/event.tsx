@@ -1,5 +1,5 @@
 import { overdueOf } from '../../handlers/expectations.ts'
-import { type Overdue, readOverdue } from '../../handlers/overdue.ts'
+import { type OverdueOutcome, readOverdue } from '../../handlers/overdue.ts'
 import { pausedFor } from '../../inbox/operations/paused.ts'
 import type { EventRecord, ReadableInbox } from '../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../page/elements.tsx'
@@ -79,7 +79,7 @@ interface StoryProps {
 interface SummaryProps extends StoryProps {
   /** The retrying event ahead of this one. */
   readonly blocker: EventRecord | undefined
-  readonly overdue: Overdue | undefined
+  readonly overdue: OverdueOutcome | undefined
   /** The event that started the expectation. */
   readonly begun: EventRecord | undefined
   readonly waitsFor: string | undefined

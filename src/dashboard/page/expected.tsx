@@ -1,5 +1,5 @@
 import { overdueType } from '../../handlers/expectations.ts'
-import type { OverdueEvent } from '../../handlers/overdue.ts'
+import type { ReportedOverdue } from '../../handlers/overdue.ts'
 import type { OpenExpectation } from '../../inbox/reading.ts'
 import { Section } from '../../page/section.tsx'
 import { rowsOf } from './as-row.ts'
@@ -51,7 +51,7 @@ export async function showExpected(page: PageState): Promise<Answer> {
   }
 }
 
-async function Overdue({ page, found }: { page: PageState; found: readonly OverdueEvent[] }) {
+async function Overdue({ page, found }: { page: PageState; found: readonly ReportedOverdue[] }) {
   // Still missing first.
   const sorted = found.toSorted((a, b) => Number(a.overdue.outcome === 'came') - Number(b.overdue.outcome === 'came'))
   const shown = sorted.slice(0, shownOverdue)
@@ -71,7 +71,7 @@ async function Overdue({ page, found }: { page: PageState; found: readonly Overd
   )
 }
 
-function missingByRule(found: readonly OverdueEvent[]): Readonly<Record<string, number>> {
+function missingByRule(found: readonly ReportedOverdue[]): Readonly<Record<string, number>> {
   const missing = found.flatMap(({ overdue: { outcome, rule } }) => (outcome === 'came' ? [] : rule))
   return Object.fromEntries(missing.map((rule) => [rule, missing.filter((each) => each === rule).length]))
 }

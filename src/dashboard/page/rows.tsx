@@ -1,4 +1,4 @@
-import type { Overdue } from '../../handlers/overdue.ts'
+import type { OverdueOutcome } from '../../handlers/overdue.ts'
 import type { EventRecord, EventState, OpenExpectation } from '../../inbox/reading.ts'
 import { ageText } from '../../internal/duration.ts'
 import { Mark } from '../../page/elements.tsx'
@@ -16,7 +16,7 @@ export interface Row extends Pick<EventRecord, Recorded> {
   /** When it was received, or died. */
   readonly at: Date
   readonly message: string | undefined
-  readonly overdue?: Overdue | undefined
+  readonly overdue?: OverdueOutcome | undefined
   readonly waitsFor?: string | undefined
 }
 
@@ -163,7 +163,13 @@ function Next({ row, now }: { row: Row; now: Date }) {
 }
 
 /** What was expected, and whether it came later. */
-export const Awaited = ({ page, overdue: { awaited, came, outcome } }: { page: PageState; overdue: Overdue }) => (
+export const Awaited = ({
+  page,
+  overdue: { awaited, came, outcome },
+}: {
+  page: PageState
+  overdue: OverdueOutcome
+}) => (
   <>
     <Foreign text={awaited.join(' or ')} longest={60} />{' '}
     {came ? (

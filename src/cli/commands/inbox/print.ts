@@ -1,4 +1,4 @@
-import type { Overdue } from '../../../handlers/overdue.ts'
+import type { OverdueOutcome } from '../../../handlers/overdue.ts'
 import { pausedFor } from '../../../inbox/operations/paused.ts'
 import type { EventRecord, EventState, HandlerFailure, OpenExpectation, Pause } from '../../../inbox/reading.ts'
 import type { DeadLetter, UnreadableDelivery } from '../../../index.ts'
@@ -15,7 +15,7 @@ export const stateWords: Readonly<Record<EventState, string>> = {
 }
 
 /** What became of an awaited event. */
-export const outcomeWords: Readonly<Record<Overdue['outcome'], string | undefined>> = {
+export const outcomeWords: Readonly<Record<OverdueOutcome['outcome'], string | undefined>> = {
   missing: 'still missing',
   came: 'came later',
   unknown: undefined,

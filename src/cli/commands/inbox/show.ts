@@ -1,5 +1,5 @@
 import { overdueOf } from '../../../handlers/expectations.ts'
-import type { Overdue } from '../../../handlers/overdue.ts'
+import type { OverdueOutcome } from '../../../handlers/overdue.ts'
 import { pausedFor } from '../../../inbox/operations/paused.ts'
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, Pause, TraceCarrier } from '../../../inbox/reading.ts'
 import { plain, plainJson, shellQuoted, table } from '../../shared/text.ts'
@@ -72,7 +72,7 @@ function eventText(record: ShownEvent, target: InboxTarget, pauses: readonly Pau
   ].join('\n\n')
 }
 
-function overdueFacts({ event }: EventRecord, { rule, begunBy, awaited, came, outcome }: Overdue) {
+function overdueFacts({ event }: EventRecord, { rule, begunBy, awaited, came, outcome }: OverdueOutcome) {
   const unknown = 'unknown: this inbox forgets events once they are handled'
   const what = `${outcomeWords[outcome] ?? unknown}${came ? `, ${time(came.receivedAt)}` : ''}`
   return {
