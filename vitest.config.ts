@@ -51,8 +51,8 @@ const alone = [
   'test/opentelemetry/*.test.ts',
   'test/{verify/web-crypto,adapters/shared/mounted-receiver,support/can-test}.test.ts',
   // They count the timers of their process, or run all of them.
-  'test/{client/aborting,inbox/operations/replay-all,dashboard/acting/jobs,internal/{timers,scheduling},receiver/closing}.test.ts',
-  'test/{idempotency/leases,idempotency/claims,inbox/memory/timers,adapters/fastify,adapters/close-server}.test.ts',
+  'test/{client/aborting,inbox/operations/replay-all,dashboard/acting/bulk-actions,internal/{timers,scheduling},receiver/{closing,reading}}.test.ts',
+  'test/{idempotency/{leases,claims},inbox/memory/{expectations,timers},handlers/limiter,adapters/{fastify,close-server}}.test.ts',
   'test/{internal,inbox}/**/workers*.test.ts',
   'test/simulation/*.test.ts',
 ]

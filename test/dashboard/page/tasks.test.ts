@@ -129,7 +129,7 @@ function checkTasks({ open, remembers }: Place): void {
       ...[1, 2].map((number) => expect.stringMatching(`^Attempt ${number} failed`)),
       expect.stringMatching(/^ben replayed 1 event/),
       ...[1, 2].map((number) => expect.stringMatching(`^Attempt ${number} failed`)),
-      expect.stringMatching(/given up/),
+      expect.stringMatching(/^Given up/),
     ])
   })
 
