@@ -37,25 +37,33 @@ type QueueReceiver = Pick<Receiver, 'handle'> & Partial<Pick<Receiver, 'inbox' |
 export function sqsHandler(
   receiver: QueueReceiver | (() => MaybePromise<QueueReceiver>),
 ): (event: SqsEvent) => Promise<SqsBatchResponse> {
-  const isFactory = typeof receiver === 'function' && (receiver as unknown) !== createReceiver
-  const make = isFactory ? async () => checkConsumer(await receiver()) : undefined
-  const given = make === undefined ? checkConsumer(receiver as QueueReceiver) : undefined
+  if (typeof receiver !== 'function' || (receiver as unknown) === createReceiver) {
+    const consumer = checkConsumer(receiver as QueueReceiver)
+    return async (event) => handleBatch(consumer, groupsOf(event))
+  }
+  const make = async () => checkConsumer(await receiver())
   let making: Promise<QueueReceiver> | undefined
   return async (event) => {
     const groups = groupsOf(event)
     // Reset in a later microtask: a factory that throws does so before the assignment.
-    making ??= make?.().catch((error) => {
+    making ??= make().catch((error) => {
       making = undefined
       throw error
     })
-    const consumer = given ?? ((await making) as QueueReceiver)
-    // Wait for every group: Lambda freezes the process once the handler returns.
-    const results = await Promise.allSettled(groups.map((records) => handleInOrder(consumer, records)))
-    const rejection = results.find(({ status }) => status === 'rejected')
-    if (rejection !== undefined) throw (rejection as PromiseRejectedResult).reason
-    const failures = results.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
-    return { batchItemFailures: failures.map(({ messageId }) => ({ itemIdentifier: messageId })) }
+    return handleBatch(await making, groups)
   }
+}
+
+async function handleBatch(
+  consumer: QueueReceiver,
+  groups: readonly (readonly SqsRecord[])[],
+): Promise<SqsBatchResponse> {
+  // Wait for every group: Lambda freezes the process once the handler returns.
+  const results = await Promise.allSettled(groups.map((records) => handleInOrder(consumer, records)))
+  const rejection = results.find(({ status }) => status === 'rejected')
+  if (rejection !== undefined) throw (rejection as PromiseRejectedResult).reason
+  const failures = results.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+  return { batchItemFailures: failures.map(({ messageId }) => ({ itemIdentifier: messageId })) }
 }
 
 function checkConsumer(receiver: QueueReceiver): QueueReceiver {

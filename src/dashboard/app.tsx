@@ -29,7 +29,7 @@ export function createApp(subject: Subject, path: string, access: Access) {
       const read = async () => {
         const answered = await answer()
         if (answered instanceof Response) return answered
-        const { missing } = subject.inbox.expected ? await subject.overdue.read() : { missing: 0 }
+        const { missing } = subject.inbox.expected ? await page.overdue() : { missing: 0 }
         return document(page, answered, await page.pauses(), missing)
       }
       const shown = await within(inboxTimeoutMs, read(), late)

@@ -10,6 +10,16 @@ export interface OverdueOutcome extends OverdueRecord {
   readonly outcome: 'missing' | 'came' | 'unknown'
 }
 
+/** What became of the awaited event. Nothing to say if it is unknown. */
+export const outcomeWords: Readonly<Record<OverdueOutcome['outcome'], string | undefined>> = {
+  missing: 'still missing',
+  came: 'came later',
+  unknown: undefined,
+}
+
+export const overdueText = ({ outcome }: OverdueOutcome): string =>
+  ['overdue', outcomeWords[outcome] ?? []].flat().join(', ')
+
 /** `undefined` if the record is not of an overdue event. */
 export async function readOverdue(inbox: ReadableInbox, record: EventRecord): Promise<OverdueOutcome | undefined> {
   const overdue = overdueIn(record)

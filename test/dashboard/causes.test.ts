@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { Causes, commonFailures } from '../../src/dashboard/reading/causes.ts'
 import { byHour, firstFailureOf, firstOf } from '../../src/dashboard/reading/first-failure.ts'
 import { Redaction } from '../../src/dashboard/reading/redaction.ts'
 import { templateOf } from '../../src/dashboard/reading/template.ts'
 import type { DeadLetter, FailedAttempt, HandlerFailure, ReadableInbox } from '../../src/inbox/reading.ts'
+import { signalled } from '../support/signalled.ts'
 import { silent } from '../support/silent.ts'
 
 const now = new Date('2026-03-02T12:30:00Z')
@@ -119,4 +120,24 @@ test('dead letters are grouped in turns of the event loop', async () => {
   await new Causes(inbox, new Redaction(undefined, silent)).read(letters.length)
   clearInterval(counting)
   expect(turns).toBeGreaterThan(3)
+})
+
+test('a report that was being read while dead letters were replayed is read again', async () => {
+  const { promise: mayAnswer, resolve: answer } = signalled()
+  const all = [deadLetter(attempt(1, publish('down')))]
+  const list = vi.fn(async ({ limit = 100 } = {}) => {
+    const listed = [...all]
+    if (limit > 1 && listed.length > 0) await mayAnswer
+    return listed
+  })
+  const causes = new Causes({ deadLetters: { list } } as unknown as ReadableInbox, new Redaction(undefined, silent))
+  const stale = causes.read(1)
+  await vi.waitFor(() => expect(list).toHaveBeenCalledTimes(2))
+  all.pop()
+  causes.forget()
+  const fresh = causes.read(0)
+  answer()
+  expect((await stale).causes).toHaveLength(1)
+  expect((await fresh).causes).toEqual([])
+  expect((await causes.read(0)).causes).toEqual([])
 })

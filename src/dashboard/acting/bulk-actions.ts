@@ -6,7 +6,6 @@ import { sleep } from '../../internal/timers.ts'
 import type { InboxView } from '../reading/titled.ts'
 import { type Act, keysOf, type Selection } from './selection.ts'
 
-/** An action on events, which runs in this process. */
 export interface BulkAction {
   readonly id: string
   readonly act: Act
@@ -33,10 +32,9 @@ type RunningBulkAction = { -readonly [Name in keyof BulkAction]: BulkAction[Name
   isStopping: boolean
 }
 
-/** Number of actions whose replayed events are followed: the newest. */
+/** How many of the newest actions keep the outcomes of their replays. */
 const followedActions = 5
 
-/** The number of actions that are remembered. */
 const rememberedActions = 100
 
 /** Throttle for replays and retries: what failed under load must not fail again. */
@@ -45,13 +43,13 @@ const maxPerSecond = 100
 /** Delay before retrying on a full inbox (ms). */
 const overloadDelayMs = 500
 
-/** Runs actions on many events, one event after another, and remembers their results. */
+/** Runs actions one event at a time, and remembers the results. */
 export class BulkActions {
   readonly #view: InboxView & Pick<ReadableInbox, 'operations'>
   readonly #changed: () => void
   readonly #actions = new Map<string, RunningBulkAction>()
 
-  /** @param changed called when an action has changed dead letters */
+  /** @param changed called when an action ends */
   constructor(view: InboxView & Pick<ReadableInbox, 'operations'>, changed: () => void) {
     this.#view = view
     this.#changed = changed
@@ -72,22 +70,15 @@ export class BulkActions {
     if (action !== undefined) action.isStopping = true
   }
 
-  /** Starts an action. The promise resolves when it has ended, and never rejects. */
+  /** Starts an action. `ended` never rejects. */
   start(act: Act, selection: Selection): { readonly action: BulkAction; readonly ended: Promise<void> } {
     const id = crypto.randomUUID()
     const { operations } = this.#view
     const { events } = this.#view.inbox
     const replayed = act === 'replay' && events ? new ReplayedEvents({ events, operations }) : undefined
     const counts = { total: undefined, done: 0, keys: [], gone: 0, kept: new Map() }
-    const action: RunningBulkAction = {
-      id,
-      act,
-      startedAt: new Date(),
-      state: 'running',
-      isStopping: false,
-      replayed,
-      ...counts,
-    }
+    const begun = { startedAt: new Date(), state: 'running', isStopping: false } as const
+    const action: RunningBulkAction = { id, act, replayed, ...begun, ...counts }
     // Their keys take memory.
     for (const older of [...this.#actions.values()].slice(0, -followedActions)) older.replayed = undefined
     this.#actions.set(id, action)
@@ -103,7 +94,7 @@ export class BulkActions {
       const startedAt = performance.now()
       for (const [index, key] of keys.entries()) {
         if (action.act !== 'discard') await sleep(startedAt + (index * 1_000) / maxPerSecond - performance.now())
-        // Others get a turn between the steps of an inbox that answers without waiting.
+        // Yield to the event loop: the memory inbox answers without I/O.
         else if (index % 100 === 99) await sleep(1)
         if (action.isStopping) break
         await this.#actOn(action, key)
@@ -117,7 +108,7 @@ export class BulkActions {
     }
   }
 
-  /** Acts on one event. While the inbox is full it waits. */
+  /** Acts on one event. Waits while the inbox is full. */
   async #actOn(action: RunningBulkAction, key: string): Promise<void> {
     while (!action.isStopping) {
       try {
@@ -144,7 +135,6 @@ export class BulkActions {
   }
 }
 
-/** Counts the events that an action has left as they are. */
 export const keptBy = ({ kept }: Pick<BulkAction, 'kept'>): number =>
   [...kept.values()].reduce((sum, count) => sum + count, 0)
 

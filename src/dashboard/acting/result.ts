@@ -12,7 +12,6 @@ export const words: Record<Act, { readonly ing: string; readonly ed: string; rea
 export const counted = (count: number, thing: string): string =>
   `${count.toLocaleString('en')} ${thing}${count === 1 ? '' : 's'}`
 
-/** Describes in sentences what a bulk action has done. */
 export function resultOf({ act, state, total = 0, done, gone, kept }: BulkAction): readonly string[] {
   const { ed, what } = words[act]
   const of = done === total ? '' : ` of ${total.toLocaleString('en')}`

@@ -11,8 +11,8 @@ const pageSize = 10
 
 /** Dead letters by cause, or the result of a filter. */
 export async function showDeadLetters(page: PageState): Promise<Answer> {
-  const { inbox, causes } = page.subject
-  const { deadLetters: count } = await inbox.stats()
+  const { causes } = page.subject
+  const { deadLetters: count } = await page.stats()
   const report = await causes.read(count)
   const filter = readDeadFilter(page.query)
   const cause = report.causes.find(({ id }) => id === filter.cause)

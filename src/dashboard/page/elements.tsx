@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx'
-import type { OverdueOutcome } from '../../handlers/overdue.ts'
+import { type OverdueOutcome, overdueText } from '../../handlers/overdue.ts'
 import { shortId } from '../../inbox/operations/operations.ts'
 import type { EventState } from '../../inbox/reading.ts'
 import { Mark } from '../../page/elements.tsx'
@@ -7,6 +7,7 @@ import { Field } from '../../page/fields.tsx'
 import type { PageState } from './page-state.ts'
 
 const shapes: Record<EventState, string> = { waiting: '○', running: '→', retrying: '↻', dead: '✕', handled: '✓' }
+const overdueShapes: Record<OverdueOutcome['outcome'], string> = { missing: '!', came: '+', unknown: '?' }
 
 interface StateMarkProps {
   readonly state: EventState
@@ -19,8 +20,7 @@ export const StateMark = ({ state, overdue, isPaused }: StateMarkProps) => (
   <>
     {overdue && (
       <span class={`state ${overdue.outcome === 'came' ? 'came' : 'bad'}`}>
-        <span aria-hidden="true">{overdueMarks[overdue.outcome][0]}</span>{' '}
-        <span>{overdueMarks[overdue.outcome][1]}</span>{' '}
+        <span aria-hidden="true">{overdueShapes[overdue.outcome]}</span> <span>{overdueText(overdue)}</span>{' '}
       </span>
     )}
     <Mark
@@ -29,12 +29,6 @@ export const StateMark = ({ state, overdue, isPaused }: StateMarkProps) => (
     />
   </>
 )
-
-const overdueMarks: Record<OverdueOutcome['outcome'], readonly [shape: string, words: string]> = {
-  missing: ['!', 'overdue, still missing'],
-  came: ['+', 'overdue, came later'],
-  unknown: ['?', 'overdue'],
-}
 
 /** Cuts a text to `longest` characters and `2 * longest` bytes of HTML, between code points. Escapes take six bytes. */
 export function cut(text: string, longest: number): string {

@@ -15,12 +15,12 @@ const shownOverdue = 10
 
 /** Overdue events by rule, and open expectations by deadline. */
 export async function showExpected(page: PageState): Promise<Answer> {
-  const { inbox, overdue } = page.subject
+  const { inbox } = page.subject
   const title = 'Expected'
   if (inbox.expected === undefined) return { title, body: <p>This inbox keeps no expectations.</p> }
   const open = await inbox.expected(shownOpen)
-  const { expected: count = 0 } = await inbox.stats()
-  const { found, hasMore, missing } = await overdue.read()
+  const { expected: count = 0 } = await page.stats()
+  const { found, hasMore, missing } = await page.overdue()
   const list = page.at('events', { type: overdueType })
   return {
     title,

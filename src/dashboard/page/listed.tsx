@@ -65,10 +65,10 @@ const startOf = ({ startedAt }: EventRecord): number => startedAt?.getTime() ?? 
 
 /** Counts the events of a filter, where stats or the grouped dead letters suffice. */
 async function countOf(
-  { subject: { inbox, causes } }: PageState,
+  { subject: { causes }, stats: read }: PageState,
   { state, type }: Omit<EventFilter, 'title'>,
 ): Promise<number | string | undefined> {
-  const stats = await inbox.stats()
+  const stats = await read()
   if (state === 'dead') {
     const { causes: all, isWhole } = await causes.read(stats.deadLetters)
     const rows = all.flatMap((cause) => (cause.isUnreadable ? [] : cause.rows))

@@ -24,7 +24,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
   const { inbox, redaction, causes } = page.subject
   const id = page.query.get('id') ?? ''
   const records = await storyOfMedia(inbox, id)
-  const { deadLetters, expected = 0 } = await inbox.stats()
+  const { deadLetters, expected = 0 } = await page.stats()
   const open =
     expected > 0 ? ((await inbox.expected?.(searchedOpen)) ?? []).filter(({ mediaId }) => mediaId === id) : []
   const unreadable = await unreadableOf(page.subject, await causes.read(deadLetters), id)

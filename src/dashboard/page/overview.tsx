@@ -17,8 +17,8 @@ const shownCauses = 5
 const shownEvents = 5
 
 export async function showOverview(page: PageState): Promise<Answer> {
-  const { inbox, causes, overdue, isQueue } = page.subject
-  const stats = await inbox.stats()
+  const { inbox, causes, isQueue } = page.subject
+  const stats = await page.stats()
   const report = await causes.read(stats.deadLetters)
   const retrying = stats.retrying > 0 ? await oldestOf(page, 'retrying', shownEvents) : []
   const [running] = stats.running > 0 ? await oldestOf(page, 'running', 1) : []
@@ -31,7 +31,7 @@ export async function showOverview(page: PageState): Promise<Answer> {
   }
   const isNew = await isUntouched(page, stats)
   const [next] = stats.expected ? ((await inbox.expected?.(1)) ?? []) : []
-  const { missing } = await overdue.read()
+  const { missing } = await page.overdue()
   return {
     title: 'Overview',
     body: (

@@ -1,7 +1,8 @@
 import type { Child } from 'hono/jsx'
-import type { Pause } from '../../inbox/reading.ts'
+import type { InboxStats, Pause } from '../../inbox/reading.ts'
 import type { Notice } from '../../page/notices.tsx'
 import type { Reader } from '../access/access.ts'
+import type { OverdueReport } from '../reading/overdue-reports.ts'
 import type { Subject } from '../subject.ts'
 
 /** What every component of a page gets. */
@@ -15,8 +16,10 @@ export interface PageState {
   readonly mayAct: boolean
   readonly user?: string
   readonly notice: Notice | undefined
-  /** Reads the pauses, once per page. */
+  // Each reads the inbox once per page.
+  stats(): Promise<InboxStats>
   pauses(): Promise<readonly Pause[]>
+  overdue(): Promise<OverdueReport>
   /** Returns the URL of a page. Skips `undefined` values. */
   at(route: string, query?: Readonly<Record<string, string | undefined>>): string
   /** Route and query of this page, to return to it. */
@@ -45,10 +48,16 @@ export function stateOf(
   const notice = subject.notices.take(query.get('notice') ?? undefined)
   query.delete('notice')
   const here = query.size === 0 ? route : `${route}?${query}`
-  let read: Promise<readonly Pause[]> | undefined
-  const list = async () => (await subject.inbox.pauses?.list()) ?? []
-  const pauses = () => (read ??= list())
-  return { subject, route, query, origin, now: new Date(), ...reader, notice, pauses, at: addressesBelow(path), here }
+  const stats = once(async () => subject.inbox.stats())
+  const pauses = once(async () => (await subject.inbox.pauses?.list()) ?? [])
+  const overdue = once(async () => subject.overdue.read(await stats()))
+  const reads = { stats, pauses, overdue }
+  return { subject, route, query, origin, now: new Date(), ...reader, notice, ...reads, at: addressesBelow(path), here }
+}
+
+function once<T>(read: () => Promise<T>): () => Promise<T> {
+  let reading: Promise<T> | undefined
+  return () => (reading ??= read())
 }
 
 function addressesBelow(path: string): PageState['at'] {

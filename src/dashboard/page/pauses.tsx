@@ -40,7 +40,7 @@ export function PauseLines({ page, pauses }: { page: PageState; pauses: readonly
           <PostForm
             page={page}
             action="resume"
-            hidden={{ scope: handler === undefined ? 'inbox' : 'handler', handler: handler ?? '', back: page.here }}
+            hidden={{ back: page.here, ...(handler === undefined ? { scope: 'inbox' } : { handler }) }}
           >
             <button type="submit" aria-label={`Resume ${handler === undefined ? 'the inbox' : cut(handler, 60)}`}>
               Resume
@@ -78,7 +78,7 @@ export async function PauseForms({ page }: { page: PageState }) {
             ))}
           </PostForm>
         )}
-        <PostForm page={page} action="pause" hidden={{ scope: 'handler', back: page.here }}>
+        <PostForm page={page} action="pause" hidden={{ back: page.here }}>
           <Field label="Another handler" name="other" required />
           <button type="submit">Pause it</button>
         </PostForm>

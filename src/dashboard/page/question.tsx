@@ -45,10 +45,10 @@ export async function questionBefore(page: PageState, form: URLSearchParams): Pr
   }
 }
 
-async function causeIn({ subject: { inbox, causes } }: PageState, selection: Selection) {
+async function causeIn({ subject: { causes }, stats }: PageState, selection: Selection) {
   const id = selection.scope === 'found' ? selection.filter.cause : undefined
   if (id === undefined) return undefined
-  return (await causes.read((await inbox.stats()).deadLetters)).causes.find((each) => each.id === id)
+  return (await causes.read((await stats()).deadLetters)).causes.find((each) => each.id === id)
 }
 
 /** Asks for confirmation before pausing an unknown handler, in case the name is mistyped. */

@@ -108,7 +108,9 @@ function Cells({ page, row, without }: { page: PageState; row: Row } & Pick<Rows
           {mediaId !== undefined && (
             <a href={mediaId.length > longestLinked ? undefined : page.at('media', { id: mediaId })} class="plain">
               {title !== undefined && <Foreign text={title} longest={60} />}{' '}
-              <span class="data quiet">{<Foreign text={mediaId} longest={40} />}</span>
+              <span class="data quiet">
+                <Foreign text={mediaId} longest={40} />
+              </span>
             </a>
           )}
         </td>

@@ -34,13 +34,16 @@ export interface CauseReport {
   readonly oldest: Date | undefined
 }
 
+interface Cache {
+  last?: { readonly fingerprint: string; readonly report: CauseReport; readonly freshUntil: number }
+  reading?: Promise<CauseReport> | undefined
+}
+
 /** Groups dead letters by cause. Caches the report until they change. */
 export class Causes {
   readonly #inbox: ReadableInbox
   readonly #redaction: Redaction
-  #last: { readonly fingerprint: string; readonly report: CauseReport; readonly freshUntil: number } | undefined
-  #reading: Promise<CauseReport> | undefined
-  #generation = 0
+  #cache: Cache = {}
 
   constructor(inbox: ReadableInbox, redaction: Redaction) {
     this.#inbox = inbox
@@ -49,27 +52,24 @@ export class Causes {
 
   /** @param count the number of all dead letters */
   async read(count: number): Promise<CauseReport> {
+    const cache = this.#cache
     // While thousands are being replayed, every report is stale at once.
-    if (this.#last !== undefined && performance.now() < this.#last.freshUntil) return this.#last.report
+    if (cache.last !== undefined && performance.now() < cache.last.freshUntil) return cache.last.report
     const [newest] = count === 0 ? [] : await this.#inbox.deadLetters.list({ limit: 1 })
     const fingerprint = `${count} ${newest?.diedAt.getTime()} ${newest?.key}`
-    if (this.#last?.fingerprint === fingerprint) return this.#last.report
-    const generation = this.#generation
-    this.#reading ??= this.#group(fingerprint, count).finally(() => {
-      if (generation === this.#generation) this.#reading = undefined
+    if (cache.last?.fingerprint === fingerprint) return cache.last.report
+    cache.reading ??= this.#group(cache, fingerprint, count).finally(() => {
+      cache.reading = undefined
     })
-    return this.#reading
+    return cache.reading
   }
 
-  /** Drops the cached report, after dead letters were replayed or discarded. */
+  /** Drops the cached report, and the one being read, after dead letters were replayed or discarded. */
   forget(): void {
-    this.#last = undefined
-    this.#reading = undefined
-    this.#generation++
+    this.#cache = {}
   }
 
-  async #group(fingerprint: string, count: number): Promise<CauseReport> {
-    const generation = this.#generation
+  async #group(cache: Cache, fingerprint: string, count: number): Promise<CauseReport> {
     const startedAt = performance.now()
     const seen = new Set<string>()
     const causes = new Map<string, Cause>()
@@ -88,7 +88,7 @@ export class Causes {
     const sorted = [...causes.values()].sort((a, b) => b.rows.length - a.rows.length)
     const report = { causes: sorted, isWhole: read < groupedLimit || seen.size >= count, oldest }
     const now = performance.now()
-    if (generation === this.#generation) this.#last = { fingerprint, report, freshUntil: now + 5 * (now - startedAt) }
+    cache.last = { fingerprint, report, freshUntil: now + 5 * (now - startedAt) }
     return report
   }
 

@@ -1,10 +1,10 @@
 import { newestOverdue } from '../../handlers/overdue.ts'
-import type { ReadableInbox } from '../../inbox/reading.ts'
+import type { InboxStats, ReadableInbox } from '../../inbox/reading.ts'
 
 /** Cache lifetime (ms). Each overdue event costs a read of its media item's history. */
 const keptMs = 5_000
 
-type OverdueReport = Awaited<ReturnType<typeof reportOf>>
+export type OverdueReport = Awaited<ReturnType<typeof reportOf>>
 
 async function reportOf(inbox: ReadableInbox) {
   const { found, hasMore } = await newestOverdue(inbox)
@@ -20,8 +20,7 @@ export class OverdueReports {
     this.#inbox = inbox
   }
 
-  async read(): Promise<OverdueReport> {
-    const { expected, deadLetters } = await this.#inbox.stats()
+  read({ expected, deadLetters }: InboxStats): Promise<OverdueReport> {
     // An expectation that falls due leaves `expected`.
     const fingerprint = `${expected} ${deadLetters}`
     if (this.#last?.fingerprint !== fingerprint || performance.now() > this.#last.until) {

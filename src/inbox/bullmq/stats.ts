@@ -20,7 +20,10 @@ export async function readStats(queue: EventQueue, events: Pick<BullmqEvents, 'c
   const oldestWaitingAt = wait > 0 ? await findOldest(queue) : undefined
   const running = Math.max(0, active - held)
   return {
-    ...{ waiting: wait, running, retrying: delayed + active - running, deadLetters: failed + unreadable },
+    waiting: wait,
+    running,
+    retrying: delayed + active - running,
+    deadLetters: failed + unreadable,
     ...(expected > 0 && { expected }),
     ...(oldestWaitingAt !== undefined && { oldestWaitingAt }),
   }

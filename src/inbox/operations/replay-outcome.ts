@@ -1,3 +1,4 @@
+import { shared } from '../../internal/shared.ts'
 import { nextTurn } from '../../internal/timers.ts'
 import type { InboxEvents, ReadableInbox } from '../reading.ts'
 
@@ -17,7 +18,7 @@ export class ReplayedEvents {
   /** Events the inbox no longer knows. A discard that is recorded later makes their outcome unknown. */
   #missing = 0
   readonly #open = new Set<string>()
-  #counting: Promise<void> | undefined
+  readonly #update = shared(() => this.#ask([...this.#open]))
 
   constructor(inbox: SourceInbox) {
     this.#inbox = inbox
@@ -29,10 +30,7 @@ export class ReplayedEvents {
 
   /** Concurrent calls share one count. */
   async count(): Promise<ReplayOutcome> {
-    this.#counting ??= this.#update([...this.#open]).finally(() => {
-      this.#counting = undefined
-    })
-    await this.#counting
+    await this.#update()
     const { handled, dead, gone } = this.#ended
     const open = this.#open.size
     return this.#missing > 0 && (await this.#missingWereHandled())
@@ -40,7 +38,7 @@ export class ReplayedEvents {
       : { handled, dead, gone: gone + this.#missing, open }
   }
 
-  async #update(open: readonly string[]): Promise<void> {
+  async #ask(open: readonly string[]): Promise<void> {
     for (let start = 0; start < open.length; start += 1_000) {
       const keys = open.slice(start, start + 1_000)
       const outcomes = await this.#inbox.events.outcomes(keys)

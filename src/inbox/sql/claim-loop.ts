@@ -11,7 +11,7 @@ const failuresBeforeLog = 3
 const logIntervalMs = 60_000
 
 export interface ClaimLoopOptions {
-  readonly store: EventStore
+  readonly store: Pick<EventStore, 'isTransient' | 'pollMs'>
   readonly logger: Logger
   readonly mayClaim: () => boolean
   /** Claims once. Resolves with the delay before the next claim (ms). `undefined`: there is no room for events. */

@@ -1,3 +1,4 @@
+import { outcomeWords } from '../../../handlers/overdue.ts'
 import { mediaBeginning } from '../../../inbox/operations/finding.ts'
 import type { DeadLetter, EventState, InspectedInbox } from '../../../inbox/reading.ts'
 import type { Paint } from '../../shared/text.ts'
@@ -55,7 +56,7 @@ async function unreadableWith({ deadLetters }: InspectedInbox, mediaId: string):
 function nextStep(events: readonly ShownEvent[], target: InboxTarget): string {
   const open = events.filter(({ state }) => state !== 'handled')
   const missing = events.flatMap(({ overdue }) =>
-    overdue?.outcome === 'missing' ? [`still missing: ${overdue.awaited.map(inOneLine).join(' or ')}`] : [],
+    overdue?.outcome === 'missing' ? [`${outcomeWords.missing}: ${overdue.awaited.map(inOneLine).join(' or ')}`] : [],
   )
   if (open.length === 0) return [`${counted(events.length, 'event')}, handled`, ...missing].join('\n')
   // Dead letters first: they stay until an operator replays them.

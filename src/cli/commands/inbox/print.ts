@@ -1,4 +1,4 @@
-import type { OverdueOutcome } from '../../../handlers/overdue.ts'
+import { overdueText } from '../../../handlers/overdue.ts'
 import { pausedFor } from '../../../inbox/operations/paused.ts'
 import type { EventRecord, EventState, HandlerFailure, OpenExpectation, Pause } from '../../../inbox/reading.ts'
 import type { DeadLetter, UnreadableDelivery } from '../../../index.ts'
@@ -14,19 +14,11 @@ export const stateWords: Readonly<Record<EventState, string>> = {
   handled: 'handled',
 }
 
-/** What became of an awaited event. */
-export const outcomeWords: Readonly<Record<OverdueOutcome['outcome'], string | undefined>> = {
-  missing: 'still missing',
-  came: 'came later',
-  unknown: undefined,
-}
-
 /** The state, or the paused handlers it waits for. Overdue events show the awaited event first. */
 export function stateText({ overdue, ...record }: ShownEvent, pauses: readonly Pause[] = []): string {
   const paused = pausedFor(record, pauses)
   const state = paused === undefined ? stateWords[record.state] : `waits for ${inOneLine(paused)} (paused)`
-  if (overdue === undefined) return state
-  return `${['overdue', outcomeWords[overdue.outcome] ?? []].flat().join(', ')} (${state})`
+  return overdue === undefined ? state : `${overdueText(overdue)} (${state})`
 }
 
 /** A row per dead letter, then the last error of each failed handler. */
