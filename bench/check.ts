@@ -1,52 +1,37 @@
+import { readFileSync } from 'node:fs'
 import { contenderOf } from './contenders/index.ts'
-import { type Cost, inTurns, ratioOf } from './measure.ts'
-import { buildLastCommit, buildWorkingTree } from './package.ts'
-import { costOverHttp } from './parts/http.ts'
-import { costInProcess } from './parts/in-process.ts'
-import { number, printTable, type Spread } from './report.ts'
+import type { Heap } from './heap.ts'
+import { buildWorkingTree } from './package.ts'
+import { heapOverHttp } from './parts/http.ts'
+import { number, printTable } from './report.ts'
 
-/** Measures a built package. */
-type Measure = (env: Readonly<Record<string, string>>) => Promise<Cost>
+const contenders = ['node:http, `nodeHandler`', 'Express, `expressHandler`']
 
-const cases: Readonly<Record<string, Measure>> = {
-  'in process: a new event': (env) => costInProcess({ taker: 'ours' }, { env }),
-  'in process: a duplicate': (env) => costInProcess({ taker: 'ours' }, { env, kind: 'duplicate' }),
-  'in process: a bad signature': (env) => costInProcess({ taker: 'ours' }, { env, kind: 'forged' }),
-  'in process: SQLite': (env) => costInProcess({ taker: 'oursWithSqlite' }, { env, deliveries: 20_000, callers: 64 }),
-  'over node:http': (env) => costOverHttp(contenderOf('node:http, `nodeHandler`'), 'new', env),
-}
+/** Bytes per delivery by major version of Node and contender, 10 % above what was measured when they were set. */
+type Limits = Readonly<Record<string, Readonly<Record<string, Heap>>>>
 
-/** What a loss has to exceed, in time per delivery. */
-const tolerance = 1.05
-const rounds = 5
-/** A loss repeats if it is there in more rounds too. */
-const repeats = 9
+const limits: Limits = JSON.parse(readFileSync(new URL('./limits.json', import.meta.url), 'utf8'))
 
-/** Compares the working tree with the last commit. Resolves with `false` when something has become slower. */
+/**
+ * Measures what a delivery allocates, and what of it survives a collection: steady figures even on a busy machine, unlike
+ * times. Resolves with `false` if one is above its limit.
+ */
 export async function check(): Promise<boolean> {
-  const folders = { before: buildLastCommit(), now: buildWorkingTree() }
+  const [major = ''] = process.versions.node.split('.')
+  const limitsOfNode = limits[major]
+  if (limitsOfNode === undefined)
+    throw new Error(`bench/limits.json has no limits for Node ${major}, only for ${Object.keys(limits).join(', ')}`)
+  const env = { BENCH_PACKAGE: buildWorkingTree() }
   const rows: string[][] = []
   let passed = true
-  for (const [name, measure] of Object.entries(cases)) {
-    const timeIn = async (rounds: number): Promise<Spread> => {
-      const both = Object.entries(folders).map(([name, folder]) => ({
-        name,
-        measure: () => measure({ BENCH_PACKAGE: folder }),
-      }))
-      return ratioOf(await inTurns(both, rounds), 'before', 'now')
-    }
-    const first = await timeIn(rounds)
-    const again = first.median > tolerance ? await timeIn(repeats) : undefined
-    const isSlower = again !== undefined && again.median > tolerance
-    if (isSlower) passed = false
-    rows.push([name, textOf(first), again === undefined ? '' : textOf(again), isSlower ? 'slower' : ''])
+  for (const name of contenders) {
+    const heap = await heapOverHttp(contenderOf(name), env)
+    const limit = limitsOfNode[name] as Heap
+    const isOver = heap.allocated > limit.allocated || heap.survived > limit.survived
+    if (isOver) passed = false
+    const figures = (['allocated', 'survived'] as const).map((each) => `${number(heap[each])} (${number(limit[each])})`)
+    rows.push([name, ...figures, isOver ? 'over its limit' : ''])
   }
-  printTable(
-    'CPU time of a delivery, in that of the last commit',
-    ['', `${rounds} pairs`, `${repeats} pairs`, ''],
-    rows,
-  )
+  printTable(`Bytes per delivery on Node ${major} (limit)`, ['', 'allocated', 'survived a collection', ''], rows)
   return passed
 }
-
-const textOf = ({ median, min, max }: Spread) => `${number(median, 3)} (${number(min, 3)} to ${number(max, 3)})`

@@ -9,17 +9,14 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** What the build reads. */
 const sources = ['src', 'adapters', 'package.json', 'tsconfig.json', 'tsdown.config.ts', 'entries.ts']
 
-/** Builds the package as it is in the working tree. Returns the folder. */
-export const buildWorkingTree = (): string => build(copyWorkingTree)
-
-/** Builds the package of the last commit. Returns the folder. */
-export const buildLastCommit = (): string => build(copyLastCommit)
-
-/** Builds a copy in a temporary folder, so that `dist/` stays, and edits during a run do not count. */
-function build(copy: (folder: string) => void): string {
+/**
+ * Builds the package as it is in the working tree, in a temporary folder, so that `dist/` stays, and edits during a run do
+ * not count. Returns the folder.
+ */
+export function buildWorkingTree(): string {
   const folder = mkdtempSync(join(tmpdir(), 'media-webhooks-bench-'))
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  copy(folder)
+  copyWorkingTree(folder)
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   const tsdown = join(root, 'node_modules/.bin/tsdown')
   execFileSync(tsdown, ['--no-dts', '--format', 'esm'], { cwd: folder, stdio: 'pipe' })
@@ -35,9 +32,4 @@ function copyWorkingTree(folder: string): void {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     cpSync(join(root, path), join(folder, path))
   }
-}
-
-function copyLastCommit(folder: string): void {
-  const archive = execFileSync('git', ['archive', 'HEAD', ...sources], { cwd: root, maxBuffer: 2 ** 28 })
-  execFileSync('tar', ['-x', '-C', folder], { input: archive })
 }

@@ -3,6 +3,7 @@ import type { Flood, LoadQuestion } from '../children/load.ts'
 import type { ServerQuestion, Work } from '../children/server.ts'
 import { type Contender, contenderOf, groups } from '../contenders/index.ts'
 import type { Kind } from '../deliveries.ts'
+import { type Heap, heapFlags } from '../heap.ts'
 import { countInstructions } from '../instructions.ts'
 import { type Cost, type Measured, printCosts, type Samples } from '../measure.ts'
 
@@ -21,43 +22,52 @@ export async function withServer<Result>(
   { name }: Contender,
   env: Readonly<Record<string, string>>,
   work: (port: number, server: Child, load: <Answer>(question: LoadQuestion) => Promise<Answer>) => Promise<Result>,
+  flags: readonly string[] = [],
 ): Promise<Result> {
   load ??= startChild(new URL('../children/load.ts', import.meta.url), { core: 'load' })
   const sender = load
   const script = new URL('../children/server.ts', import.meta.url)
-  return withChild(script, { core: 'measured', args: [name], env }, async (server) => {
+  return withChild(script, { core: 'measured', args: [name], env, flags }, async (server) => {
     const port = await server.ask<number>({ ask: 'port' } satisfies ServerQuestion)
     return work(port, server, (question) => sender.ask(question))
   })
 }
 
-/** Measures the deliveries of a kind that a fresh server takes. It is warm when the counters are read first. */
-export function costOverHttp(contender: Contender, kind: Kind, env: Readonly<Record<string, string>> = {}) {
-  return withServer(contender, env, async (port, server, load): Promise<Cost> => {
-    const flood = (kind: Kind, first: number, deliveries: number) =>
-      load<Flood>({ ask: 'flood', port, kind, first, deliveries, scheme: contender.scheme })
-    if (kind === 'duplicate') await flood('new', 0, measured)
-    await flood(kind, 0, warmUp)
-    const warmedUp = { duplicate: measured, forged: 0, new: warmUp }[kind]
-    await server.ask({ ask: 'begin', handled: warmedUp } satisfies ServerQuestion)
+/** Measures new events that a fresh server takes. It is warm when the counters are read first. */
+function measureNew(contender: Contender, env: Readonly<Record<string, string>> = {}, flags: readonly string[] = []) {
+  const measure = async (port: number, server: Child, load: <Answer>(question: LoadQuestion) => Promise<Answer>) => {
+    const flood = (first: number, deliveries: number) =>
+      load<Flood>({ ask: 'flood', port, kind: 'new', first, deliveries, scheme: contender.scheme })
+    await flood(0, warmUp)
+    await server.ask({ ask: 'begin', handled: warmUp } satisfies ServerQuestion)
     const instructions = await countInstructions(server, measured)
-    const { acknowledged, perSecond } = await flood(kind, warmUp, measured)
-    const handled = warmedUp + (kind === 'new' ? measured : 0)
-    const question: ServerQuestion = { ask: 'work', deliveries: measured, handled }
-    const { calls, events, cost } = await server.ask<Work>(question)
+    const { acknowledged, perSecond } = await flood(warmUp, measured)
+    const handled = warmUp + measured
+    const { calls, events, ...work } = await server.ask<Work>({ ask: 'work', deliveries: measured, handled })
     // Such a measurement would be worthless.
-    if (acknowledged !== (kind === 'forged' ? 0 : measured) || calls !== handled || events !== handled) {
+    if (acknowledged !== measured || calls !== handled || events !== handled) {
       const counts = `${acknowledged} acknowledged, ${events} events handled with ${calls} calls`
-      throw new Error(`${contender.name}, ${kind}: ${measured} deliveries, ${counts}`)
+      throw new Error(`${contender.name}: ${measured} deliveries, ${counts}`)
     }
-    return { ...cost, perSecond, instructions: await instructions?.() }
-  })
+    return { ...work, perSecond, instructions: await instructions?.() }
+  }
+  return withServer(contender, env, measure, flags)
 }
 
 export const overHttp = (contender: Contender): Measured => ({
   ...contender,
-  measure: () => costOverHttp(contender, 'new'),
+  async measure() {
+    const { cost, ...measured } = await measureNew(contender)
+    return { ...cost, ...measured }
+  },
 })
+
+/** Measures what new events do to the heap of a server. */
+export async function heapOverHttp(contender: Contender, env: Readonly<Record<string, string>>): Promise<Heap> {
+  const { heap } = await measureNew(contender, env, heapFlags)
+  if (heap === undefined) throw new Error('the server was started without the flags for the heap')
+  return heap
+}
 
 /** The deliveries of a slice: about 400 ms of load. */
 const slice = 4_000
