@@ -35,7 +35,9 @@ export function acknowledge(
 /** An unread body: `short` is read to keep the connection, `long` ends it, `stream` (HTTP/2) is closed. */
 type Drain = 'none' | 'short' | 'long' | 'stream'
 
-export function drainOf({ outcome }: Acknowledgement, request: IncomingMessage): Drain {
+export function drainOf({ outcome, status }: Acknowledgement, request: IncomingMessage): Drain {
+  // A body read at once: Node sets `complete` only after the answer. Only a buffered read leaves `readableFlowing` null.
+  if (request.readableDidRead && (status === 200 || request.readableFlowing === null)) return 'none'
   // Test libraries pass requests without `complete`.
   if (request.complete !== false || request.readableEnded) return 'none'
   if (request.httpVersionMajor === 2) return 'stream'
@@ -70,9 +72,8 @@ export function limitDrain(drain: 'short' | 'stream', request: IncomingMessage, 
     return
   }
   response.once('finish', () => {
-    const timer = setTimeout(() => {
-      if (!request.complete) request.destroy()
-    }, drainMs)
-    request.once('end', () => clearTimeout(timer))
+    if (request.complete) return
+    const timer = setTimeout(() => request.destroy(), drainMs)
+    request.once('close', () => clearTimeout(timer)).resume()
   })
 }
