@@ -40,16 +40,18 @@ export const isObject = (value: unknown): value is JsonObject => typeof value ==
 
 // Breadth-first: recursion would overflow the stack.
 function excessOf(root: JsonObject): string | undefined {
-  let level: JsonObject[] = [root]
+  let level: JsonObject[] | undefined = [root]
   let values = 0
-  for (let depth = 1; level.length > 0; depth++) {
+  for (let depth = 1; level !== undefined; depth++) {
     if (depth > maxDepth) return `is nested more than ${maxDepth} levels deep`
-    const next: JsonObject[] = []
+    let next: JsonObject[] | undefined
     for (const object of level) {
       for (const key in object) {
         if (++values > maxValues) return `has more than ${maxValues} values`
         const value = object[key]
-        if (isObject(value)) next.push(value)
+        if (!isObject(value)) continue
+        if (next === undefined) next = [value]
+        else next.push(value)
       }
     }
     level = next

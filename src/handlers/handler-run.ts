@@ -74,20 +74,28 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
 
   /** Calls the handler. Notifies the owner once: when handler and transaction have ended, or on timeout. */
   start(handler: Handler<never, never>, timeoutMs: number, inContext: InContext): void {
-    this.#timer = setTimeout(() => this.expire(), timeoutMs)
+    this.#timer = setTimeout(expire, timeoutMs, this)
     // A handler that hangs must not keep the process alive.
     unref(this.#timer)
-    const failed = (error: unknown) => this.#end({ error })
     try {
-      const call = () => handler(this.event as never, this.context as never)
       const { span } = this
-      const result = inContext(span === undefined ? call : () => span.within(call))
-      // Not `result.then`: a thenable may resolve with another thenable, and settle before it.
-      if (isPromise(result)) return void Promise.resolve(result).then(() => this.#end(), failed)
+      const result =
+        span === undefined
+          ? inContext(handler, this.event as never, this.context as never)
+          : inContext(() => span.within(() => handler(this.event as never, this.context as never)))
+      if (isPromise(result)) return this.#endWith(result)
     } catch (error) {
-      return failed(error)
+      return this.#end({ error })
     }
     this.#end()
+  }
+
+  #endWith(result: Promise<unknown>): void {
+    // Not `result.then`: a thenable may resolve with another thenable, and settle before it.
+    void Promise.resolve(result).then(
+      () => this.#end(),
+      (error) => this.#end({ error }),
+    )
   }
 
   #end(failure?: Failure): void {
@@ -140,6 +148,8 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
     this.#end({ error })
   }
 }
+
+const expire = (run: HandlerRun): void => run.expire()
 
 /** The handler's context. Signal, transaction and log are lazy, because they are costly. */
 class RunContext implements HandlerContext {

@@ -67,6 +67,7 @@ export class SenderChanges {
   }
 
   check({ issues, type }: MediaEvent): void {
+    if (issues.length === 0) return
     for (const field of issues) {
       if (isNew(this.#fields, field))
         this.#logger.warn({ field, type }, `field ${field} has an unexpected JSON type: see event.issues`)

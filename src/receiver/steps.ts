@@ -162,7 +162,7 @@ export function accept(
   waitUntil: AcceptOptions['waitUntil'],
 ): MaybePromise<'accepted' | 'duplicate'> {
   try {
-    const acceptance = inbox.accept(accepted, { waitUntil })
+    const acceptance = inbox.accept(accepted, waitUntil && { waitUntil })
     return isPromise(acceptance) ? acceptance.then(checkRoom, unavailable) : checkRoom(acceptance)
   } catch (error) {
     return unavailable(error)

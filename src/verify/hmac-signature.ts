@@ -123,13 +123,14 @@ function readSignatures(
   if (value.length > maxCredentialLength) return undefined
   const entries = separator === undefined ? [value] : value.split(separator, maxSignatures + 1)
   if (entries.length > maxSignatures) return undefined
-  const signatures: string[] = []
-  for (const entry of entries) {
-    const signature = entry.slice(prefix.length)
-    if (!entry.startsWith(prefix) || !wellFormed[encoding].test(signature)) return undefined
-    signatures.push(encoding === 'hex' ? signature.toLowerCase() : signature)
-  }
-  return signatures
+  const signatures = entries.map((entry) => readSignature(entry, prefix, encoding))
+  return signatures.includes(undefined) ? undefined : (signatures as string[])
+}
+
+function readSignature(entry: string, prefix: string, encoding: SignatureEncoding): string | undefined {
+  const signature = entry.slice(prefix.length)
+  if (!entry.startsWith(prefix) || !wellFormed[encoding].test(signature)) return undefined
+  return encoding === 'hex' ? signature.toLowerCase() : signature
 }
 
 const wellFormed = { hex: /^[0-9a-f]+$/i, base64: /^[A-Za-z0-9+/]+={0,2}$/ }

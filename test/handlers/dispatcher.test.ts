@@ -24,7 +24,7 @@ const fails = () => Promise.reject(new Error('no'))
 const reporter: RunReporter = {
   run() {},
   attempt() {},
-  inContext: (run) => run(),
+  inContext: (run, ...args) => run(...args),
   guarded: (_what, call) => call(),
 }
 

@@ -62,12 +62,10 @@ function toEvent(wire: WireEvent, key: string, { source, principal }: Origin, pa
   )
 }
 
-const readQualities = (sent: string | readonly string[] = ''): readonly string[] =>
-  (typeof sent === 'string' ? sent.split(',') : sent)
-    .map((name) => name.trim())
-    .filter(Boolean)
-    // `filter` over-allocates; the copy does not. Events can wait in memory for long.
-    .slice()
+function readQualities(sent: string | readonly string[] = ''): readonly string[] {
+  const names = (typeof sent === 'string' ? sent.split(',') : sent).map((name) => name.trim())
+  return names.includes('') ? names.filter(Boolean) : names
+}
 
 /** Flattens an envelope's `data` and drops the times, which may differ in a redelivery. */
 function comparable({ format, payload }: MediaEvent): JsonObject {
