@@ -145,8 +145,10 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       return Object.freeze({ ...event, data: validate(schemas.get(type), data) })
     },
     comparable(event: StoredEvent) {
-      const { data = event.payload } = event
-      return isObject(data) ? data : { data }
+      const { type, mediaId, data = event.payload } = event
+      const fields: JsonObject = isObject(data) ? data : { data }
+      // `read` may have taken them from elsewhere, and the data may have fields of the same names.
+      return { ...fields, type: [type, fields['type']], mediaId: [mediaId, fields['mediaId']] }
     },
   }
   return { ...sender, events } as Sender<Data>

@@ -1,72 +1,100 @@
-import { LRUCache } from 'lru-cache'
-import type { ParsedBody } from '../delivery.ts'
-import { isObject, type JsonObject } from '../events/json.ts'
+import { type JsonObject, sizeOf } from '../events/json.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AnySender } from '../events/sender.ts'
-import type { Inbox } from '../inbox/inbox.ts'
+import type { AcceptedEvent, ImmediateResult, Inbox } from '../inbox/inbox.ts'
+import type { Logger } from '../internal/logger.ts'
+import { within } from '../internal/timers.ts'
 import type { ConflictReport } from './hooks.ts'
+import { RememberedFields } from './remembered-fields.ts'
 
-/** Events kept in memory for comparison. */
-const maxEvents = 1_000
+/** Memory budget for duplicates whose accepted event is being read (bytes). */
+const maxBytes = 4_194_304
 
-/** Largest body kept (bytes). */
-const maxBytes = 4_096
+/** Time limit for reading an event (ms). */
+const maxReadMs = 10_000
 
 /** Finds duplicates whose payload differs from the accepted one. Reports each key once. */
 export class Conflicts {
   readonly #inbox: Inbox
   readonly #sender: AnySender
   readonly #report: (report: ConflictReport) => void
-  /** By key. No `event`: nothing to compare with, or already reported. */
-  readonly #accepted = new LRUCache<string, { readonly event?: MediaEvent | undefined }>({ max: maxEvents })
-  #isReading = false
+  readonly #logger: Logger
+  readonly #accepted = new RememberedFields()
+  /** Keys of events in `handleNow`. */
+  readonly #handling = new Set<string>()
+  #bytes = 0
+  #reading: Promise<void> = Promise.resolve()
 
-  constructor(inbox: Inbox, sender: AnySender, report: (report: ConflictReport) => void) {
+  constructor(inbox: Inbox, sender: AnySender, report: (report: ConflictReport) => void, logger: Logger) {
     this.#inbox = inbox
     this.#sender = sender
     this.#report = report
+    this.#logger = logger
   }
 
-  accepted(event: MediaEvent, body: Uint8Array | ParsedBody): void {
-    const isLarge = ArrayBuffer.isView(body) && body.byteLength > maxBytes
-    if (!isLarge) this.#accepted.set(event.key, { event })
+  accepted(event: MediaEvent): void {
+    // A look-up's payload is your own.
+    this.#accepted.remember(event.key, event.source === 'lookup' ? {} : this.#comparable(event))
   }
 
-  async duplicate(event: MediaEvent): Promise<void> {
-    const { key, type, mediaId } = event
-    const { event: first = event } = this.#accepted.get(key) ?? (await this.#stored(key))
-    const fields = differingFields(this.#sender.comparable(first), this.#sender.comparable(event))
-    if (fields.length === 0) return
-    this.#accepted.set(key, {})
-    this.#report({ key, type, mediaId, fields })
-  }
-
-  /** Reads the accepted event from the inbox; skipped while another read runs. */
-  async #stored(key: string): Promise<{ readonly event?: MediaEvent | undefined }> {
-    if (this.#isReading) return {}
-    this.#isReading = true
+  /** Calls the inbox's `handleNow`. A delivery that joins an attempt gets its result, so it is compared here. */
+  async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
+    const { event } = accepted
+    const joins = this.#handling.has(event.key)
+    this.#handling.add(event.key)
     try {
-      const event = (await this.#inbox.events?.get(key))?.event
-      // A look-up has no payload to compare.
-      const stored = this.#accepted.get(key) ?? (event?.source === 'delivery' ? { event } : {})
-      this.#accepted.set(key, stored)
-      return stored
+      const result = await (this.#inbox as Required<Inbox>).handleNow(accepted)
+      if (result === 'handled') joins ? this.#compare(event) : this.accepted(event)
+      return result
     } finally {
-      this.#isReading = false
+      if (!joins) this.#handling.delete(event.key)
     }
   }
+
+  duplicate(event: MediaEvent): void {
+    if (this.#compare(event)) return
+    const size = sizeOf(event)
+    if (this.#bytes + size > maxBytes) return
+    this.#bytes += size
+    // One at a time: deliveries need the inbox more.
+    this.#reading = this.#reading.then(async () => {
+      if (!this.#compare(event)) await this.#compareWithStored(event)
+      this.#bytes -= size
+    })
+  }
+
+  /** Returns `false` if the accepted event is not remembered. */
+  #compare(event: MediaEvent): boolean {
+    const fields = this.#accepted.differing(event.key, this.#comparable(event))
+    if (fields !== undefined && fields.length > 0) this.#found(event, fields)
+    return fields !== undefined
+  }
+
+  async #compareWithStored(event: MediaEvent): Promise<void> {
+    try {
+      const read = Promise.resolve(this.#inbox.events?.get(event.key))
+      const record = await within(maxReadMs, read, () => undefined)
+      if (record?.event !== undefined) {
+        this.accepted(record.event)
+        this.#compare(event)
+      } else if (record !== undefined) {
+        // It was handled: the payload is gone.
+        const fields = (['type', 'mediaId'] as const).filter((name) => record[name] !== event[name])
+        if (fields.length > 0) this.#found(event, fields)
+      }
+    } catch (err) {
+      this.#logger.debug({ err }, 'a duplicate could not be compared')
+    }
+  }
+
+  #found({ key, type, mediaId }: MediaEvent, differing: readonly string[]): void {
+    this.#accepted.remember(key, {})
+    this.#report({ key, type, mediaId, fields: differing.filter((name) => name !== '') })
+  }
+
+  #comparable(event: MediaEvent): JsonObject {
+    const { principal } = event
+    const fields = this.#sender.comparable(event)
+    return principal === undefined ? fields : { ...fields, principal: [principal, fields['principal']] }
+  }
 }
-
-const differingFields = (first: JsonObject, second: JsonObject): string[] =>
-  Object.keys({ ...first, ...second }).filter(
-    (name) => !isEqual(emptyAsAbsent(first[name]), emptyAsAbsent(second[name])),
-  )
-
-/** As the parser does. */
-const emptyAsAbsent = (value: unknown): unknown => (value === null || value === '' ? undefined : value)
-
-const isEqual = (first: unknown, second: unknown): boolean =>
-  isObject(first) && isObject(second)
-    ? Array.isArray(first) === Array.isArray(second) &&
-      Object.keys({ ...first, ...second }).every((name) => isEqual(first[name], second[name]))
-    : first === second

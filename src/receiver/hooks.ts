@@ -24,7 +24,7 @@ export interface ConflictReport {
   readonly key: string
   readonly type: string
   readonly mediaId: string
-  /** Names of the top-level fields that differ. */
+  /** Names of the top-level fields that differ. Empty if they are not known. */
   readonly fields: readonly string[]
 }
 

@@ -12,7 +12,7 @@ import type { Handler } from '../handlers/handler.ts'
 import { HandlerRegistry } from '../handlers/registry.ts'
 import { retrySchedule } from '../handlers/retry.ts'
 import { Closing } from '../inbox/closing.ts'
-import type { AcceptOptions, CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
+import type { AcceptOptions, CloseOptions, CloseReport } from '../inbox/inbox.ts'
 import { memoryInbox } from '../inbox/memory.ts'
 import { aFunction, checkOptions } from '../internal/check-options.ts'
 import { consoleLogger, safeLogger } from '../internal/logger.ts'
@@ -100,7 +100,7 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
     throw error
   }
   const senderChanges = new SenderChanges(logger, verifier, sender)
-  const conflicts = new Conflicts(inbox, sender, reporter.conflict)
+  const conflicts = new Conflicts(inbox, sender, reporter.conflict, logger)
   const settings = { verifier, definition, ack, order, maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, telemetry, sender }
   return { ...settings, lossWithoutWait, parsing, logger, registry, reporter, inbox, senderChanges, conflicts }
 }
@@ -150,7 +150,7 @@ function deliveryPath(setup: Setup) {
       senderChanges.check(event)
       const accepting = handOver(event, delivery, span)
       const outcome = isPromise(accepting) ? await accepting : accepting
-      checkConflict(outcome, event, body)
+      checkConflict(outcome, event)
       reporter.delivery(acknowledged[outcome], startedAt, event, undefined, span)
       return acknowledged[outcome]
     } catch (error) {
@@ -191,13 +191,12 @@ function deliveryPath(setup: Setup) {
       waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
     return ack === 'accepted'
       ? accept(inbox, accepted, keepAlive)
-      : acceptAndHandle(inbox as Required<Inbox>, accepted, ackTimeoutMs, keepAlive)
+      : acceptAndHandle(conflicts, accepted, ackTimeoutMs, keepAlive)
   }
 
-  function checkConflict(outcome: Success, event: MediaEvent, body: Uint8Array | ParsedBody): void {
-    if (outcome === 'accepted' || outcome === 'handled') conflicts.accepted(event, body)
-    if (outcome !== 'duplicate') return
-    conflicts.duplicate(event).catch((err) => logger.debug({ err }, 'a duplicate could not be compared'))
+  function checkConflict(outcome: Success, event: MediaEvent): void {
+    if (outcome === 'accepted') conflicts.accepted(event)
+    else if (outcome === 'duplicate') conflicts.duplicate(event)
   }
 
   function reject(error: RejectionError, startedAt: number, event?: MediaEvent, span?: DeliverySpan): Acknowledgement {
@@ -223,6 +222,7 @@ function deliveryPath(setup: Setup) {
       const { key, type, mediaId } = event
       const isHandled = registry.handles(type, event.test)
       const outcome = isHandled ? ((await putInInbox(event, options.waitUntil)) as 'accepted' | 'duplicate') : 'ignored'
+      if (outcome === 'accepted') conflicts.accepted(event)
       logger[outcome === 'accepted' ? 'info' : 'debug']({ outcome, key, type, mediaId }, `look-up ${outcome}`)
       return outcome
     } catch (thrown) {

@@ -179,7 +179,7 @@ function checkRoom(acceptance: Acceptance): 'accepted' | 'duplicate' {
  * @throws WebhookError `handler_failed`, `in_progress`, `overloaded`, `closing` or `unavailable`
  */
 export async function acceptAndHandle(
-  inbox: Required<Inbox>,
+  inbox: Pick<Required<Inbox>, 'handleNow'>,
   accepted: AcceptedEvent,
   timeoutMs: number,
   waitUntil: AcceptOptions['waitUntil'],

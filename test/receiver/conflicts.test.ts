@@ -1,9 +1,18 @@
 import { describe, expect, test, vi } from 'vitest'
+import * as z from 'zod/mini'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
-import { type InboxEvents, memoryInbox, type ReceiverOptions } from '../../src/index.ts'
+import {
+  createReceiver,
+  defineSender,
+  type InboxEvents,
+  lruStore,
+  memoryInbox,
+  type ReceiverOptions,
+} from '../../src/index.ts'
 import { deliver } from '../../src/testing/index.ts'
 import { flat } from '../events/received.ts'
 import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import { collectGarbage } from '../support/collect-garbage.ts'
 import { answeringInbox, listening, receiverWith } from './listening-receiver.ts'
 
 const headers = { 'content-type': 'application/json', 'x-event-id': 'one' }
@@ -141,10 +150,160 @@ test('the payload of a look-up is not compared', async () => {
   expect(conflicts).toEqual([])
 })
 
-test('the newest 1,000 events are remembered, without those that are large', async () => {
+test('the newest 1,000 events are remembered, large ones too', async () => {
   const { conflicts, send } = receiving({ inbox: memoryInbox() })
-  await send({ title: 'x'.repeat(5_000) }, 'large')
-  for (let id = 0; id <= 1_000; id++) await send({ title: 'one' }, `${id}`)
+  for (let id = 0; id < 1_000; id++) await send({ title: 'one' }, `${id}`)
+  await send({ title: 'x'.repeat(50_000) }, 'large')
   for (const id of ['1', 'large', '0']) expect(await send({ title: 'other' }, id)).toBe('duplicate')
-  expect(conflicts.map(({ key }) => key)).toEqual(['1'])
+  expect(conflicts.map(({ key, fields }) => [key, fields])).toEqual([
+    ['1', ['title']],
+    ['large', ['title']],
+  ])
+})
+
+test('nothing of an accepted event is kept', async () => {
+  const { receiver } = receiving()
+  const parsed = { ...flat, list: [{}] }
+  const ref = new WeakRef(parsed.list)
+  const delivery = { method: 'POST', url: '/', headers: new Headers(headers), body: { parsed } }
+  expect(await receiver.receive(delivery)).toMatchObject({ outcome: 'accepted' })
+  await expect.poll(() => receiver.inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
+  Object.assign(parsed, { list: [] })
+  await collectGarbage()
+  expect(ref.deref()).toBeUndefined()
+})
+
+test('an event with very many fields is compared, but its fields are not named', async () => {
+  const { conflicts, send } = receiving()
+  const fields = Object.fromEntries(Array.from({ length: 300 }, (_, i) => [`field ${i}`, i]))
+  await send(fields)
+  await send(Object.fromEntries(Object.entries(fields).reverse()))
+  expect(conflicts).toEqual([])
+  await send({ ...fields, 'field 299': 0 })
+  expect(conflicts).toMatchObject([{ key: 'one', fields: [] }])
+})
+
+describe("what a sender's `read` takes from elsewhere, and the principal, are compared", () => {
+  const sender = defineSender({
+    name: 'own',
+    events: { made: z.any(), gone: z.any() },
+    read: ({ data }, from) => ({
+      type: from.get('x-type') ?? '',
+      mediaId: from.get('x-media') ?? '',
+      id: from.get('x-event-id'),
+      data,
+    }),
+  })
+  const first = { 'x-type': 'made', 'x-media': 'a', 'x-event-id': 'one', 'x-tenant': 'north' }
+  const verify = {
+    name: 'tenants',
+    needsBytes: false,
+    verify: ({ headers: sent }: { headers: { get(name: string): string | null } }) =>
+      ({ verified: true, principal: sent.get('x-tenant') ?? '' }) as const,
+  }
+  const body = JSON.stringify({ data: { type: 'made', mediaId: 'a' } })
+
+  test.each([
+    ['type', { 'x-type': 'gone' }],
+    ['mediaId', { 'x-media': 'b' }],
+    ['principal', { 'x-tenant': 'south' }],
+  ])('another %s under one key', async (field, changed) => {
+    const { conflicts, options } = listening()
+    const eventKey = (event: { readonly key: string }) => (field === 'principal' ? 'one' : event.key)
+    const receiver = createReceiver({ ...options, sender, verify, eventKey })
+    receiver.onAny(() => {})
+    for (const sent of [first, first, { ...first, ...changed }])
+      await (await deliver(receiver, body, { headers: { ...headers, ...sent } })).handled
+    expect(conflicts).toMatchObject([{ fields: [field] }])
+    await receiver.close()
+  })
+})
+
+test('duplicates that arrive at once are all compared with what the inbox has', async () => {
+  const title = 'x'.repeat(20_000)
+  const stored = (key: string) => ({ key, event: { key, source: 'delivery', payload: { ...flat, title } } })
+  const events = {
+    states: [],
+    list: () => ({ events: [] }),
+    get: stored as never,
+    outcomes: () => [],
+    retryNow: () => false,
+  }
+  const { conflicts, send } = receiving({ inbox: answeringInbox(() => 'duplicate', { events }) })
+  const ids = Array.from({ length: 10 }, (_, i) => `${i}`)
+  await Promise.all(ids.map((id) => send({ title: `${title}!` }, id)))
+  await expect.poll(() => conflicts.map(({ key, fields }) => [key, fields])).toEqual(ids.map((id) => [id, ['title']]))
+})
+
+test('a handled event of another process is compared by what its record has', async () => {
+  const record = { type: 'encoding.failed', mediaId: flat.media_id }
+  const events = {
+    states: [],
+    list: () => ({ events: [] }),
+    get: () => record as never,
+    outcomes: () => [],
+    retryNow: () => false,
+  }
+  const { conflicts, send } = receiving({ inbox: answeringInbox(() => 'duplicate', { events }) })
+  await send({})
+  await expect.poll(() => conflicts).toMatchObject([{ fields: ['type'] }])
+})
+
+function gate() {
+  let end = () => {}
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  return { ended, end }
+}
+
+describe("with ack 'handled'", () => {
+  test('a delivery that joins a running attempt is compared, unless that fails', async () => {
+    for (const fails of [false, true]) {
+      const { receiver, conflicts, send } = receiving({ ack: 'handled' })
+      const { ended, end } = gate()
+      const slow = () => ended.then(() => fails && Promise.reject(new Error('no')))
+      receiver.on('encoding.finished', slow as never, { name: 'slow' })
+      const sent = ['one', 'one', 'other'].map((title) => send({ title }))
+      end()
+      expect(await Promise.all(sent)).toEqual(Array(3).fill(fails ? 'handler_failed' : 'handled'))
+      expect(conflicts.map(({ fields }) => fields)).toEqual(fails ? [] : [['title']])
+      await receiver.close()
+    }
+  })
+
+  test('an event handled after its answer is compared', async () => {
+    const { receiver, conflicts, send } = receiving({ ack: 'handled', ackTimeoutMs: 1 })
+    const { ended, end } = gate()
+    receiver.on('encoding.finished', () => ended, { name: 'slow' })
+    const { outcome } = await deliver(receiver, JSON.stringify({ ...flat, title: 'one' }), { headers })
+    end()
+    expect(outcome).toBe('in_progress')
+    await expect.poll(() => send({ title: 'other' })).toBe('duplicate')
+    expect(conflicts).toMatchObject([{ fields: ['title'] }])
+  })
+})
+
+describe('an event that was forgotten and accepted again', () => {
+  const forgetful = () => memoryInbox({ store: lruStore({ max: 1 }) })
+
+  test('is what its duplicates are compared with', async () => {
+    const { conflicts, send } = receiving({ inbox: forgetful() })
+    await send({ title: 'one' })
+    await send({}, 'two')
+    expect(await send({ title: 'x'.repeat(9_000) })).toBe('accepted')
+    expect(await send({ title: 'x'.repeat(9_000) })).toBe('duplicate')
+    expect(conflicts).toEqual([])
+  })
+
+  test('as a look-up is not compared', async () => {
+    const { receiver, conflicts, send } = receiving({ inbox: forgetful(), eventKey: ({ mediaId }) => mediaId })
+    await send({ title: 'one' })
+    await send({ media_id: 'other' })
+    expect(await receiver.accept({ type: 'encoding.finished', mediaId: flat.media_id, title: 'found' })).toBe(
+      'accepted',
+    )
+    expect(await send({ title: 'sent' })).toBe('duplicate')
+    expect(conflicts).toEqual([])
+  })
 })

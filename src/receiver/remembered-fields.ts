@@ -1,0 +1,79 @@
+import type { JsonObject } from '../events/json.ts'
+import { fingerprint, hashOf } from '../internal/fingerprint.ts'
+
+/** Events remembered. */
+const maxEvents = 1_000
+
+/** Fields told apart per event. If it has more, all share one number. */
+const maxFields = 32
+
+/** Names remembered: a sender can make up others forever. */
+const maxNames = 255
+
+/**
+ * Remembers the fields of the newest events, as numbers: objects that live as long as 1,000 deliveries would cost each
+ * delivery two copies by the garbage collector.
+ */
+export class RememberedFields {
+  /** Ring of the hashes of keys, and for each the numbers of its fields: none if it is exempt from comparison. */
+  readonly #keys = new Int32Array(maxEvents)
+  readonly #fields = new Int32Array(maxEvents * maxFields)
+  #next = 0
+  /** Ids from 1. A name without one has the id 0. */
+  readonly #ids = new Map<string, number>()
+  readonly #current = new Int32Array(maxFields)
+
+  /** @param fields none: {@link differing} will find no difference */
+  remember(key: string, fields: JsonObject): void {
+    this.#read(fields)
+    this.#keys[this.#next] = hashOf(key)
+    this.#fields.set(this.#current, this.#next * maxFields)
+    this.#next = (this.#next + 1) % maxEvents
+  }
+
+  /** Names the fields that differ; `''` if the name is not known. `undefined`: the event is not remembered. */
+  differing(key: string, fields: JsonObject): readonly string[] | undefined {
+    const remembered = this.#find(key)
+    if (remembered === undefined || remembered[0] === 0) return remembered && []
+    this.#read(fields)
+    const differing = [...difference(remembered, this.#current), ...difference(this.#current, remembered)]
+    const names = differing.length > 0 ? ['', ...this.#ids.keys()] : []
+    return [...new Set(differing.map((each) => names[each >>> 24] as string))]
+  }
+
+  /** Each field becomes the id of its name (8 bits) and a hash of its value (24 bits), never 0. */
+  #read(fields: JsonObject): void {
+    const numbers = this.#current.fill(0)
+    let [count, sum] = [0, 0]
+    for (const name in fields) {
+      const value = fields[name]
+      // Absent, as for the parser.
+      if (value === undefined || value === null || value === '') continue
+      const id = this.#idOf(name)
+      const number = (id << 24) | (fingerprint(value, id === 0 ? hashOf(name) : id) & 0xff_ffff) || 1
+      if (count < maxFields) numbers[count] = number
+      sum = (sum + number) & 0xff_ffff
+      count++
+    }
+    if (count > maxFields) numbers.fill(0)[0] = sum || 1
+  }
+
+  #idOf(name: string): number {
+    const known = this.#ids.get(name)
+    if (known !== undefined) return known
+    if (this.#ids.size === maxNames) return 0
+    this.#ids.set(name, this.#ids.size + 1)
+    return this.#ids.size
+  }
+
+  /** Returns the newest with that key. */
+  #find(key: string): Int32Array | undefined {
+    const hash = hashOf(key)
+    const before = this.#next === 0 ? -1 : this.#keys.lastIndexOf(hash, this.#next - 1)
+    const index = before === -1 ? this.#keys.lastIndexOf(hash) : before
+    return index === -1 ? undefined : this.#fields.subarray(index * maxFields, (index + 1) * maxFields)
+  }
+}
+
+const difference = (numbers: Int32Array, others: Int32Array): Int32Array =>
+  numbers.filter((each) => each !== 0 && !others.includes(each))
