@@ -144,6 +144,7 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       const { type, data = withoutPrototypes(event.payload) } = event
       return Object.freeze({ ...event, data: validate(schemas.get(type), data) })
     },
+    varying: [],
     comparable(event: StoredEvent) {
       const { type, mediaId, data = event.payload } = event
       const fields: JsonObject = isObject(data) ? data : { data }

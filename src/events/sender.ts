@@ -36,8 +36,10 @@ export interface AnySender {
    * @throws WebhookError `malformed` if the data fails its schema
    */
   typed?(event: MediaEvent): MediaEvent
-  /** Fields that must be equal in two deliveries of one event. */
+  /** Fields that must be equal in two deliveries of one event, except `varying` ones. */
   comparable(event: MediaEvent): JsonObject
+  /** Names of compared fields that a redelivery may change. */
+  readonly varying: readonly string[]
 }
 
 export const typedBy = ({ typed }: AnySender, event: MediaEvent): MediaEvent => typed?.(event) ?? event

@@ -19,7 +19,7 @@ export class Conflicts {
   readonly #sender: AnySender
   readonly #report: (report: ConflictReport) => void
   readonly #logger: Logger
-  readonly #accepted = new RememberedFields()
+  readonly #accepted: RememberedFields
   /** Keys of events in `handleNow`. */
   readonly #handling = new Set<string>()
   #bytes = 0
@@ -28,6 +28,7 @@ export class Conflicts {
   constructor(inbox: Inbox, sender: AnySender, report: (report: ConflictReport) => void, logger: Logger) {
     this.#inbox = inbox
     this.#sender = sender
+    this.#accepted = new RememberedFields(sender.varying)
     this.#report = report
     this.#logger = logger
   }

@@ -162,20 +162,26 @@ function deliveryPath(setup: Setup) {
 
   /** Parses the event. The inbox keeps a malformed delivery, since it was verified. */
   function parse(delivery: Delivery, body: Uint8Array | ParsedBody, vouched: Vouched): MaybePromise<MediaEvent> {
-    const keep = async (thrown: unknown): Promise<never> => {
-      const error = toRejectionError(thrown)
-      if (error.code === 'malformed')
-        await keepUnreadable(inbox, parsing, error, delivery, body, vouched).catch((err) =>
-          logger.error({ err }, 'the inbox could not keep an unreadable delivery'),
-        )
-      throw error
-    }
     try {
       const parsed = parseEvent(parsing, body, delivery, vouched)
-      return isPromise(parsed) ? parsed.catch(keep) : parsed
+      return isPromise(parsed) ? parsed.catch((thrown) => keep(thrown, delivery, body, vouched)) : parsed
     } catch (thrown) {
-      return keep(thrown)
+      return keep(thrown, delivery, body, vouched)
     }
+  }
+
+  async function keep(
+    thrown: unknown,
+    delivery: Delivery,
+    body: Uint8Array | ParsedBody,
+    vouched: Vouched,
+  ): Promise<never> {
+    const error = toRejectionError(thrown)
+    if (error.code === 'malformed')
+      await keepUnreadable(inbox, parsing, error, delivery, body, vouched).catch((err) =>
+        logger.error({ err }, 'the inbox could not keep an unreadable delivery'),
+      )
+    throw error
   }
 
   function handOver(event: MediaEvent, { waitUntil }: AcceptOptions, span?: DeliverySpan): MaybePromise<Success> {

@@ -22,6 +22,12 @@ export class RememberedFields {
   /** Ids from 1. A name without one has the id 0. */
   readonly #ids = new Map<string, number>()
   readonly #current = new Int32Array(maxFields)
+  readonly #ignored: readonly string[]
+
+  /** @param ignored names of fields that are not compared */
+  constructor(ignored: readonly string[]) {
+    this.#ignored = ignored
+  }
 
   /** @param fields none: {@link differing} will find no difference */
   remember(key: string, fields: JsonObject): void {
@@ -48,7 +54,7 @@ export class RememberedFields {
     for (const name in fields) {
       const value = fields[name]
       // Absent, as for the parser.
-      if (value === undefined || value === null || value === '') continue
+      if (value === undefined || value === null || value === '' || this.#ignored.includes(name)) continue
       const id = this.#idOf(name)
       const number = (id << 24) | (fingerprint(value, id === 0 ? hashOf(name) : id) & 0xff_ffff) || 1
       if (count < maxFields) numbers[count] = number

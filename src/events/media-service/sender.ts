@@ -22,6 +22,7 @@ export const mediaService: MediaService = {
   keyOf,
   toEvent,
   comparable,
+  varying: ['emitted_at', 'emittedAt'],
 }
 
 /**
@@ -67,8 +68,7 @@ function readQualities(sent: string | readonly string[] = ''): readonly string[]
   return names.includes('') ? names.filter(Boolean) : names
 }
 
-/** Flattens an envelope's `data` and drops the times, which may differ in a redelivery. */
+/** Flattens an envelope's `data`. */
 function comparable({ format, payload }: MediaEvent): JsonObject {
-  const data = format === 'envelope' && { ...(payload['data'] as JsonObject), data: undefined }
-  return { ...payload, ...data, emitted_at: undefined, emittedAt: undefined }
+  return format === 'flat' ? payload : { ...payload, ...(payload['data'] as JsonObject), data: undefined }
 }
