@@ -38,7 +38,7 @@ Prints tables in Markdown, as docs/performance.md has them.
                      .map(({ name }) => name)
                      .join(' | ')}
   --rounds <n>     rounds of each comparison, 5 by default
-  --check          compares the working tree with the last commit, and exits 1 if it is more than 5 % slower
+  --check          measures the bytes of a delivery, and exits 1 if they are above their limits
 `
 
 const { values: flags } = parseArgs({
