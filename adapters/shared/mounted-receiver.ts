@@ -1,5 +1,7 @@
 import { type Acknowledgement, createReceiver, type MaybePromise, type Receiver } from '../../src/index.ts'
+import { printable } from '../../src/internal/logger.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
+import { Throttle } from '../../src/internal/throttle.ts'
 import { within } from '../../src/internal/timers.ts'
 import { checkReceiver } from './check-receiver.ts'
 
@@ -18,6 +20,7 @@ export class MountedReceiver<Context extends readonly unknown[]> {
   ready: Receives | undefined
   readonly #adapter: string
   readonly #make: (...context: Context) => MaybePromise<Receives>
+  readonly #failures = new Throttle()
   #making: Promise<Receives> | undefined
 
   /** @throws WebhookError `invalid_option` if `source` is neither a receiver nor a function */
@@ -37,7 +40,11 @@ export class MountedReceiver<Context extends readonly unknown[]> {
       return await (this.#making ?? this.#makeOnce(context))
     } catch (err) {
       // No receiver, so no user logger.
-      console.error(`media-webhooks: ${this.#adapter} has no receiver, and answers 500:`, err)
+      const log = (more = 0) => {
+        const times = more === 0 ? '' : ` (${more} more times within 1 s)`
+        console.error(`media-webhooks: ${this.#adapter} has no receiver, and answers 500${times}:`, printable(err))
+      }
+      if (this.#failures.isFirst('', log)) log()
       return undefined
     }
   }

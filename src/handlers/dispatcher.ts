@@ -1,5 +1,5 @@
 import type { AcceptedEvent, Attempt, AttemptResult, Handle, ParkedRun } from '../inbox/inbox.ts'
-import type { Logger } from '../internal/logger.ts'
+import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { AttemptFailures } from './attempt-failures.ts'
 import { ruleOf } from './expectations.ts'
@@ -72,11 +72,11 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
     const rule = ruleOf(event)
     if (rule !== undefined) {
       // A deploy removed the rule: the expectation ends without a handler.
-      logger.warn({ rule, key, mediaId }, 'an expectation is overdue, but no process has its rule any more')
+      throttled(logger).warn({ rule, key, mediaId }, 'an expectation is overdue, but no process has its rule any more')
       return
     }
     const message = 'no handler is registered for its type'
-    logger.warn({ type, retryInMs: this.#fail().add('none', message) }, message)
+    throttled(logger).warn({ type, retryInMs: this.#fail().add('none', message) }, message)
   }
 
   /** Runs the next handler that is due and may run, or ends the attempt. */

@@ -1,7 +1,7 @@
 import { WebhookError } from '../errors.ts'
 import { ChurnMap } from '../internal/churn-map.ts'
 import { LeaseClock } from '../internal/lease-clock.ts'
-import type { Logger } from '../internal/logger.ts'
+import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { type Timer, unref, within } from '../internal/timers.ts'
 import type { Claim, Claims, ClaimsOptions, StoreSteps } from './store.ts'
@@ -130,7 +130,10 @@ export class Leases implements Claims {
     if (this.#held.get(key) !== lease) return
     this.#drop(key)
     if (!completed)
-      this.#logger.warn({ key }, 'the lease was lost before the event was done; the event may be handled twice')
+      throttled(this.#logger).warn(
+        { key },
+        'the lease was lost before the event was done; the event may be handled twice',
+      )
     lease.recorded?.()
   }
 
@@ -203,7 +206,7 @@ export class Leases implements Claims {
     if (lease.recorded !== undefined || lease.hasExpired) return
     lease.hasExpired = true
     const outcome = 'another process may handle its event'
-    this.#logger.warn({ key }, `a claim expired before the idempotency store renewed it; ${outcome}`)
+    throttled(this.#logger).warn({ key }, `a claim expired before the idempotency store renewed it; ${outcome}`)
     this.#onEnd?.(key)
   }
 
@@ -228,6 +231,6 @@ export class Leases implements Claims {
   }
 
   #warnFailed(step: string, key: string, error: unknown): void {
-    this.#logger.warn({ key, err: error }, `the idempotency store could not ${step} a claim`)
+    throttled(this.#logger).warn({ key, err: error }, `the idempotency store could not ${step} a claim`)
   }
 }

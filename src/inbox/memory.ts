@@ -3,7 +3,7 @@ import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { ownClaims } from '../idempotency/lru.ts'
 import type { Claim, Claims, IdempotencyStore } from '../idempotency/store.ts'
 import { checkOptions, having, maxCache, type Rules, wholeNumber } from '../internal/check-options.ts'
-import type { Logger } from '../internal/logger.ts'
+import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise, measure } from '../internal/maybe-promise.ts'
 import { requestsEndWork } from '../internal/requests.ts'
 import { Closing } from './closing.ts'
@@ -136,7 +136,7 @@ class MemoryInbox implements Inbox {
       maxDeadLetters,
       (deadEvent) => this.#replay(deadEvent),
       async (unreadable) => this.#acceptAgain(await parse(unreadable), unreadable.receivedAt),
-      ({ key }) => logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
+      ({ key }) => throttled(logger).error({ key }, 'a dead letter was dropped to make room for a newer one'),
     )
     const onLost = (key: string) => this.#leaseLost(key)
     const onEnd = (key: string) => this.#leaseEnded(key)
@@ -147,7 +147,8 @@ class MemoryInbox implements Inbox {
     this.#expectations = new MemoryExpectations(
       // Once the store has evicted its key, an overdue event can come again while the first is being handled.
       (overdue) => this.#jobs.get(overdue.event.key) !== undefined || this.#addAgain(overdue),
-      ({ rule, mediaId }) => logger.error({ rule, mediaId }, 'too many open expectations: this one was dropped'),
+      ({ rule, mediaId }) =>
+        throttled(logger).error({ rule, mediaId }, 'too many open expectations: this one was dropped'),
     )
   }
 
@@ -254,7 +255,7 @@ class MemoryInbox implements Inbox {
   #leaseLost(key: string): void {
     const job = this.#jobs.get(key)
     if (job === undefined) return
-    this.#logger.warn({ key }, 'the lease of the event was lost; another process handles it')
+    throttled(this.#logger).warn({ key }, 'the lease of the event was lost; another process handles it')
     job.stop(leaseLost())
     this.#jobs.end(job, 'in-progress')
   }

@@ -1,5 +1,6 @@
 import type { IdempotencyStore } from '../idempotency/store.ts'
 import { aFunction, checkOptions, having, type Rules, required, wholeNumber } from '../internal/check-options.ts'
+import { throttled } from '../internal/logger.ts'
 import { type MaybePromise, measure } from '../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../internal/timers.ts'
 import { Closing } from './closing.ts'
@@ -122,7 +123,7 @@ class QueueInbox implements Inbox {
       return await this.#attempt(attempt)
     } catch (err) {
       // The store is unreachable. Claims it took anyway are released, or expire.
-      this.#host.logger.warn({ key, err }, 'the message was not handled; the queue must deliver it again')
+      throttled(this.#host.logger).warn({ key, err }, 'the message was not handled; the queue must deliver it again')
       return this.#afterLease
     } finally {
       this.#attempts.end(attempt)
@@ -158,7 +159,7 @@ class QueueInbox implements Inbox {
 
   #unreadable(): MessageResult {
     const message = 'not a message from queueInbox'
-    this.#host.logger.error({}, message)
+    throttled(this.#host.logger).error({}, message)
     return { status: 'dead', failures: [{ handler: 'none', message }] }
   }
 

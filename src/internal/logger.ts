@@ -1,5 +1,6 @@
 import { guarded } from './guarded.ts'
-import { withoutOwnFrames } from './stack.ts'
+import { isFrame, withoutOwnFrames } from './stack.ts'
+import { Throttle } from './throttle.ts'
 
 /** Log levels, least urgent first. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
@@ -35,21 +36,39 @@ export const consoleLogger: Logger = {
 }
 
 function consoleLine({ err, ...details }: { readonly err?: unknown }, message: string): unknown[] {
-  // Text from the sender must not forge lines or control the terminal.
-  const line = `media-webhooks: ${message} ${JSON.stringify(details)}`.replace(
-    /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu,
-    encodeURI,
-  )
-  return err === undefined ? [line] : [line, shortened(err)]
+  const line = escaped(`media-webhooks: ${message} ${JSON.stringify(details)}`)
+  // Before other arguments, the console would replace `%s`.
+  return err === undefined ? [line] : [line.replace(/%(?=[%cdfijoOs])/g, '%%'), printable(err)]
 }
 
-/** Copies an error without our own stack frames, which are the same for every failed handler. */
-function shortened(err: unknown): unknown {
-  if (!(err instanceof Error) || typeof err.stack !== 'string') return err
-  const copy = new Error(err.message)
-  const stack = { value: withoutOwnFrames(err.stack), configurable: true, writable: true }
-  Object.defineProperties(copy, { ...Object.getOwnPropertyDescriptors(err), stack })
+/** Text from the sender must not forge lines or control the terminal. */
+const escaped = (text: string): string => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, encodeURI)
+
+/** Longest chain of causes printed. */
+const maxCauses = 5
+
+/** Copies an error, with its causes: escaped, and without our own stack frames, which are the same for every handler. */
+export function printable(err: unknown, depth = 0): unknown {
+  if (typeof err === 'string') return escaped(err)
+  if (Array.isArray(err)) return err.map((each) => printable(each, depth))
+  if (!(err instanceof Error)) return err
+  if (depth === maxCauses) return '…'
+  const copy = new Error(escaped(err.message))
+  const properties = Object.getOwnPropertyDescriptors<Record<string, unknown>>(err as never)
+  for (const property of Object.values(properties)) {
+    if ('value' in property) property.value = printable(property.value, depth + 1)
+  }
+  const stack = { value: escapedStack(`${err.stack}`), configurable: true, writable: true }
+  Object.defineProperties(copy, { ...properties, stack })
   return Object.setPrototypeOf(copy, Object.getPrototypeOf(err))
+}
+
+/** The message comes first, and can look like frames. */
+function escapedStack(stack: string): string {
+  const lines = withoutOwnFrames(stack).split('\n')
+  const frames = lines.slice(lines.findLastIndex((line) => !isFrame(line)) + 1)
+  const message = lines.slice(0, lines.length - frames.length).join('\n')
+  return [message, ...frames].map(escaped).join('\n')
 }
 
 const eachLevel = (write: (level: LogLevel) => LogMethod) => ({
@@ -62,6 +81,21 @@ const eachLevel = (write: (level: LogLevel) => LogMethod) => ({
 /** A child logger that adds `bound` to every line. */
 export const withDetails = (logger: Logger, bound: object): Logger =>
   eachLevel((level) => (details, message) => logger[level]({ ...bound, ...details }, message))
+
+const throttledLoggers = new WeakMap<Logger, Logger>()
+
+/** After a line, others with its message share one per second: the newest, with their `count`. */
+export function throttled(logger: Logger): Logger {
+  const known = throttledLoggers.get(logger)
+  if (known !== undefined) return known
+  const throttle = new Throttle()
+  const made = eachLevel((level) => (details, message) => {
+    const logRest = (count: number) => logger[level]({ ...details, count }, message)
+    if (throttle.isFirst(message, logRest)) logger[level](details, message)
+  })
+  throttledLoggers.set(logger, made)
+  return made
+}
 
 /** Wraps a user's logger so it never throws. A line it throws or rejects for is lost. */
 export function safeLogger(logger: Logger): SafeLogger {

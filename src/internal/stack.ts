@@ -4,7 +4,7 @@ const ownFolder = /(?:at |\()([^()\n]+[\\/])internal[\\/]stack\.\w+:\d/.exec(new
 const isOwn = (line: string): boolean =>
   /[\\/]node_modules[\\/]media-webhooks[\\/]/.test(line) || (ownFolder !== undefined && line.includes(ownFolder))
 
-const isFrame = (line: string): boolean => /^\s+at /.test(line)
+export const isFrame = (line: string): boolean => /^\s+at /.test(line)
 
 /** Drops this package's frames, the same for every handler. */
 export const withoutOwnFrames = (stack: string): string =>

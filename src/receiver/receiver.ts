@@ -15,7 +15,7 @@ import { Closing } from '../inbox/closing.ts'
 import type { AcceptOptions, CloseOptions, CloseReport } from '../inbox/inbox.ts'
 import { memoryInbox } from '../inbox/memory.ts'
 import { aFunction, checkOptions } from '../internal/check-options.ts'
-import { consoleLogger, safeLogger } from '../internal/logger.ts'
+import { consoleLogger, safeLogger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../internal/timers.ts'
 import {
@@ -179,7 +179,7 @@ function deliveryPath(setup: Setup) {
     const error = toRejectionError(thrown)
     if (error.code === 'malformed')
       await keepUnreadable(inbox, parsing, error, delivery, body, vouched).catch((err) =>
-        logger.error({ err }, 'the inbox could not keep an unreadable delivery'),
+        throttled(logger).error({ err }, 'the inbox could not keep an unreadable delivery'),
       )
     throw error
   }

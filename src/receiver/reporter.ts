@@ -5,11 +5,11 @@ import { captureContext } from '../internal/async-context.ts'
 import { aFunction, anObject, checkOptions } from '../internal/check-options.ts'
 import { durationText } from '../internal/duration.ts'
 import { guarded } from '../internal/guarded.ts'
-import type { LogLevel, SafeLogger } from '../internal/logger.ts'
+import { type LogLevel, type SafeLogger, throttled } from '../internal/logger.ts'
+import { Throttle } from '../internal/throttle.ts'
 import { msSince } from '../internal/timers.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 import type { ConflictReport, DeliveryReport, Hooks } from './hooks.ts'
-import { RejectionLog, reasonOf } from './rejection-log.ts'
 import type { DeliverySpan, Telemetry } from './telemetry.ts'
 
 // `warn` by default. `info` for what browsers, flaky networks, deployments and slow handlers cause; `error` when the
@@ -63,16 +63,21 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     failed: [],
   }
 
-  const threw = (what: string, error: unknown): void => logger.error({ err: error }, `${what} threw`)
+  const threw = (what: string, error: unknown): void => throttled(logger).error({ err: error }, `${what} threw`)
 
   const guardedCall = <Result>(what: string, call: () => Result): Result | undefined =>
     guarded(call, (error) => threw(what, error))
 
   const inContext = captureContext()
-  const rejections = new RejectionLog(logger)
+  const rejections = new Throttle()
 
   const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
     logger[level](err === undefined ? details : { ...details, err }, message)
+
+  const logRest = (level: LogLevel, outcome: DeliveryOutcome, count: number, newest: Error): void => {
+    const more = count === 1 ? '1 more delivery was' : `${count} more deliveries were`
+    logger[level]({ outcome, count }, `${more} rejected within 1 s as ${outcome}; the newest: ${reasonOf(newest)}`)
+  }
 
   const callHooks = (kind: keyof Hooks, report: DeliveryReport | RunReport | AttemptReport | ConflictReport): void => {
     for (const each of listening[kind])
@@ -105,7 +110,8 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
       const level = error === undefined ? 'debug' : (rejectionLevels[acknowledgement.outcome] ?? 'warn')
       const isLogged =
         logger.isLevelEnabled(level) &&
-        (error === undefined || rejections.isFirst(acknowledgement.outcome, level, error))
+        (error === undefined ||
+          rejections.isFirst(acknowledgement.outcome, (count) => logRest(level, acknowledgement.outcome, count, error)))
       if (!isLogged && listening.delivery.length === 0 && span === undefined) return
       const report = deliveryReport(acknowledgement, startedAt, event, error)
       callHooks('delivery', report)
@@ -128,7 +134,10 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     },
     conflict(report) {
       callHooks('conflict', report)
-      logger.warn({ ...report }, 'a duplicate has a different payload than the accepted delivery with the same key')
+      throttled(logger).warn(
+        { ...report },
+        'a duplicate has a different payload than the accepted delivery with the same key',
+      )
     },
   }
   reporter.observe(hooks)
@@ -179,6 +188,9 @@ function deliveryReport(
   // A string is our own, more detailed reason. User code or a driver threw anything else.
   return cause === undefined || typeof cause === 'string' ? { ...report, reason } : { ...report, reason, error: cause }
 }
+
+/** A string `cause` is a more detailed reason, for logs and hooks only. */
+const reasonOf = ({ message, cause }: Error): string => (typeof cause === 'string' ? cause : message)
 
 const deliveryLine = ({ outcome, reason }: DeliveryReport): string =>
   reason === undefined ? `delivery ${outcome}` : `delivery rejected: ${reason}`

@@ -5,8 +5,11 @@ import { lruStore } from '../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../src/idempotency/store.ts'
 import type { Inbox } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
+import { createReceiver, unverified } from '../../src/index.ts'
+import { makeDelivery, samplePayload } from '../../src/testing/index.ts'
 import { answerLost, down, interceptedStore } from '../inbox/memory/intercepted-store.ts'
 import { type Calls, eventOf, openInbox } from '../support/inbox.ts'
+import { recordingLogger } from '../support/recording-logger.ts'
 import { silent } from '../support/silent.ts'
 import { suspend } from '../support/suspend.ts'
 
@@ -453,4 +456,22 @@ describe('an event that the store could not record as done', () => {
     expect(warnings.filter((line) => line.startsWith('the inbox closed'))).toHaveLength(1)
     expect(vi.getTimerCount()).toBe(0)
   })
+})
+
+test('an outage of the store writes a line a second of each kind, however many deliveries come', async () => {
+  const { store, intercept } = interceptedStore()
+  const { logger, lines } = recordingLogger()
+  const receiver = createReceiver({ verify: unverified(), inbox: memoryInbox({ store, leaseMs }), logger })
+  receiver.on('encoding.finished', () => {})
+  const deliver = async (mediaId: string) =>
+    receiver.receive(await makeDelivery(samplePayload('encoding.finished', { mediaId })))
+  for (const method of ['claim', 'renew', 'complete', 'release'] as const) intercept[method] = down
+  for (let i = 0; i < 500; i++) expect((await deliver(`${i}`)).status).toBe(503)
+  await vi.advanceTimersByTimeAsync(1_000)
+  expect(lines.map(({ message, details }) => [message.slice(0, 36), details['count']])).toEqual([
+    ['the idempotency store could not rele', undefined],
+    ['delivery rejected: the idempotency s', undefined],
+    ['the idempotency store could not rele', 499],
+    ['499 more deliveries were rejected wi', 499],
+  ])
 })

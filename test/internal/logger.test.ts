@@ -1,5 +1,6 @@
-import { describe, expect, test, vi } from 'vitest'
-import { consoleLogger, type Logger, logLevels, safeLogger } from '../../src/internal/logger.ts'
+import { format } from 'node:util'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { consoleLogger, type Logger, logLevels, safeLogger, throttled } from '../../src/internal/logger.ts'
 
 const nothing = () => {}
 const methods = { debug: nothing, info: nothing, warn: nothing, error: nothing }
@@ -87,4 +88,51 @@ test('the default logger writes one line, whatever a text of the sender holds', 
     ['media-webhooks: no handler for x%0Amedia-webhooks: forged %1B[2J {"type":"a%C2%9Bb%E2%80%AEc"}'],
   ])
   warn.mockRestore()
+})
+
+test('the default logger writes no line of an error, its causes or its properties as it came', () => {
+  const printed: string[] = []
+  const error = vi.spyOn(console, 'error').mockImplementation((...line) => void printed.push(format(...line)))
+  const forged = 'x\nmedia-webhooks: forged \u001b[2J\u2028%s'
+  const cause = new AggregateError([new Error(forged), forged], forged, { cause: forged })
+  const err = Object.assign(new TypeError(forged, { cause }), { code: forged })
+  const many = Array.from({ length: 20 }).reduce<Error>((cause) => new Error(forged, { cause }), err)
+  const circular = new Error(forged)
+  circular.cause = circular
+  const stackless = new Error(forged)
+  stackless.stack = undefined
+  for (const each of [err, many, circular, stackless, forged, undefined]) consoleLogger.error({ err: each }, forged)
+  error.mockRestore()
+  expect(
+    printed
+      .join('\n')
+      .split('\n')
+      .filter((line) => line.startsWith('media-webhooks')),
+  ).toHaveLength(6)
+  for (const line of printed) for (const control of ['\u001b', '\u2028']) expect(line).not.toContain(control)
+  expect(printed[0]).toContain('forged %1B[2J%E2%80%A8%s {}')
+})
+
+describe('throttled lines', () => {
+  const lines: [number, object, string][] = []
+  const logger = {
+    ...methods,
+    warn: (details: object, message: string) => void lines.push([Date.now(), details, message]),
+  }
+  beforeEach(() => {
+    lines.length = 0
+    vi.useFakeTimers({ now: 0 })
+  })
+  afterEach(() => void vi.useRealTimers())
+
+  test('are the first of a message, and then one a second, the newest of the others, with their count', () => {
+    for (const key of ['a', 'b', 'c']) throttled(logger).warn({ key }, 'it failed')
+    throttled(logger).warn({}, 'another')
+    vi.advanceTimersByTime(1_000)
+    expect(lines).toEqual([
+      [0, { key: 'a' }, 'it failed'],
+      [0, {}, 'another'],
+      [1_000, { key: 'c', count: 2 }, 'it failed'],
+    ])
+  })
 })

@@ -1,5 +1,6 @@
 import { UnrecoverableError, WaitingError, Worker } from 'bullmq'
 import type { Countdown } from '../../internal/countdown.ts'
+import { throttled } from '../../internal/logger.ts'
 import { processName } from '../../internal/process-name.ts'
 import { within } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
@@ -110,7 +111,7 @@ export class BullmqWorker {
       // BullMQ would ask again at once, thousands of times a second.
       if (queue.refusals.note(error) || !queue.isReady) return this.#backOff.grow()
       // BullMQ reports an outage for every connection and every reconnect; the inbox logs it once.
-      if (!('syscall' in error)) host.logger.warn({ err: withoutCommand(error) }, 'BullMQ reported an error')
+      if (!('syscall' in error)) throttled(host.logger).warn({ err: withoutCommand(error) }, 'BullMQ reported an error')
     })
   }
 
@@ -133,7 +134,10 @@ export class BullmqWorker {
     const { data } = job
     if (isUnreadable(data)) return parseOrKeep(this.#queue, this.#host, data, this.#shared.ttlMs)
     if (isEvent(data)) return this.#handle(job)
-    this.#host.logger.error({ job: job.id }, 'a BullMQ job is not an event of this inbox; it stays in the failed jobs')
+    throttled(this.#host.logger).error(
+      { job: job.id },
+      'a BullMQ job is not an event of this inbox; it stays in the failed jobs',
+    )
     throw new UnrecoverableError('not an event of this inbox')
   }
 
@@ -157,7 +161,7 @@ export class BullmqWorker {
       attempt.lease.stop()
       const { key } = attempt.accepted.event
       const lost = 'the lease of an event was lost; another process may be handling it'
-      if (attempt.hasLostLease) this.#host.logger.warn({ key }, lost)
+      if (attempt.hasLostLease) throttled(this.#host.logger).warn({ key }, lost)
     }
   }
 

@@ -1,3 +1,4 @@
+import { throttled } from '../../internal/logger.ts'
 import type { AcceptedEvent, AttemptResult, HandlerName, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
 import type { DeadResult } from './settling.ts'
@@ -120,7 +121,10 @@ export class OwedHandlers {
     { event }: AcceptedEvent,
   ): DeadResult {
     const message = 'no process has this handler; replay the event once one has'
-    this.#host.logger.error({ handlers: awaited, key: event.key }, `an event became a dead letter: ${message}`)
+    throttled(this.#host.logger).error(
+      { handlers: awaited, key: event.key },
+      `an event became a dead letter: ${message}`,
+    )
     const ended = failures.filter(({ final }) => final)
     return { status: 'dead', completed, failures: [...ended, ...awaited.map((handler) => ({ handler, message }))] }
   }

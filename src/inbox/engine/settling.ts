@@ -1,4 +1,4 @@
-import type { Logger } from '../../internal/logger.ts'
+import { type Logger, throttled } from '../../internal/logger.ts'
 import type { AttemptResult } from '../inbox.ts'
 import type { Job, JobAttempt } from './job.ts'
 
@@ -30,6 +30,6 @@ export const maxCrashes = 10
 /** Makes and logs the dead result of an event that crashed too often. */
 export function cutOff({ key, completed }: Job, logger: Logger): DeadResult {
   const message = `its handling was cut off ${maxCrashes} times`
-  logger.error({ key }, `an event became a dead letter: ${message}`)
+  throttled(logger).error({ key }, `an event became a dead letter: ${message}`)
   return { status: 'dead', completed, failures: [{ handler: 'none', message }] }
 }

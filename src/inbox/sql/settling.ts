@@ -1,3 +1,4 @@
+import { throttled } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { JobAttempt } from '../engine/job.ts'
@@ -81,7 +82,10 @@ export class SqlSettling implements Settling<SqlJob> {
         this.#outage.worked()
         // After a lost answer, the record may be our own.
         if (!isOurs && failures === 0 && !job.hasEnded)
-          this.#host.logger.warn({ key: job.key }, 'the lease of an event was lost before its result was recorded')
+          throttled(this.#host.logger).warn(
+            { key: job.key },
+            'the lease of an event was lost before its result was recorded',
+          )
         break
       } catch (error) {
         // Given up, or released on close.
