@@ -136,7 +136,7 @@ class MemoryInbox implements Inbox {
       maxDeadLetters,
       (deadEvent) => this.#replay(deadEvent),
       async (unreadable) => this.#acceptAgain(await parse(unreadable), unreadable.receivedAt),
-      ({ key }) => throttled(logger).error({ key }, 'a dead letter was dropped to make room for a newer one'),
+      ({ key }) => logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
     )
     const onLost = (key: string) => this.#leaseLost(key)
     const onEnd = (key: string) => this.#leaseEnded(key)

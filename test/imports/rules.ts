@@ -65,7 +65,6 @@ export const packages: Rules = {
   'inbox/sqlite': ['node:crypto', 'node:fs', 'node:module', 'node:path'],
   'inbox/postgres': ['node:crypto', 'pg'],
   'inbox/pglite': ['node:stream', 'pg'],
-  receiver: ['lru-cache'],
   opentelemetry: ['@opentelemetry/api'],
   page: ['hono/jsx', 'node:fs'],
   dashboard: ['#crypto', 'hono/html', 'hono/jsx', 'node:fs'],

@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import { type Logger, throttled } from '../../internal/logger.ts'
+import type { Logger } from '../../internal/logger.ts'
 import { nextTurn } from '../../internal/timers.ts'
 import { maxUnreadable, unreadableDeadLetter, unreadableKey } from '../engine/stored.ts'
 import type { InboxHost } from '../inbox.ts'
@@ -85,7 +85,7 @@ export async function dropOldest(
   const removed = await tables.change(rows.map(({ id }) => ({ sql: remove, values: [id] })))
   const dropped = rows.filter((_, index) => removed[index] === 1)
   for (const { key } of dropped.flatMap(undamaged))
-    throttled(logger).error({ key }, 'a dead letter was dropped to make room for a newer one')
+    logger.error({ key }, 'a dead letter was dropped to make room for a newer one')
   return dropped.length > 0
 }
 
