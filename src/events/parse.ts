@@ -3,7 +3,7 @@ import { WebhookError } from '../errors.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { EventFields } from './event.ts'
 import { checkJsonObject, type JsonObject, parseJsonObject } from './json.ts'
-import { givenKey, keyOfPrincipal } from './key.ts'
+import { givenKey, keyOfId, keyOfPrincipal } from './key.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
 import { type AnySender, type Reading, typedBy } from './sender.ts'
 
@@ -66,7 +66,7 @@ export function makeEvent(
   const id =
     (typeof keySource === 'object' && delivery?.headers.get(keySource.header)) || reading.id || vouched?.eventId
   const origin = { source, principal: vouched?.principal || undefined }
-  const own = id ? givenKey(id) : sender.keyOf(reading, body)
+  const own = id ? keyOfId(id) : sender.keyOf(reading, body)
   const key = origin.principal === undefined ? own : keyOfPrincipal(origin.principal, own)
   const event = isPromise(key)
     ? key.then((each) => sender.toEvent(reading, each, origin, payload))
@@ -84,7 +84,7 @@ async function withKeyFrom(
   try {
     const key = source(typedBy(sender, event) as never, delivery as Delivery)
     if (isPromise(key)) throw asyncKey(key)
-    return Object.freeze({ ...event, key: await givenKey(key) })
+    return key === event.key ? event : Object.freeze({ ...event, key: await givenKey(key) })
   } catch (error) {
     // Unreadable deliveries are parsed again without a delivery, so a function that reads it throws. Keep the default
     // key: a constant would merge many events.

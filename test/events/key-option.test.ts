@@ -101,9 +101,23 @@ describe('eventKey as a header', () => {
     expect(event?.key).toBe(key)
   })
 
+  test.each(['overdue:rule:one', 'unreadable:0f', 'handler:1:a:one', 'sha256:0f', '["a","b"]', 'given:one'])(
+    'keeps the id %s apart from keys that are made here',
+    async (id) => {
+      expect(await keyWith({ 'x-event-id': id })).toBe(`given:${id}`)
+    },
+  )
+
   test('hashes a long id', async () => {
     expect(await keyWith({ 'x-event-id': 'i'.repeat(257) })).toMatch(/^sha256:[0-9a-f]{64}$/)
   })
+})
+
+test('a key from a function stays apart from those that inboxes make, and may be the default key', async () => {
+  expect((await eventOf(flat, { eventKey: () => 'overdue:rule:one' })).key).toBe('given:overdue:rule:one')
+  for (const key of ['sha256:0f', '["a"]']) expect((await eventOf(flat, { eventKey: () => key })).key).toBe(key)
+  const { key } = await eventOf(flat)
+  expect((await eventOf(flat, { eventKey: (event) => event.key })).key).toBe(key)
 })
 
 describe('an unreadable delivery that is parsed again, without its headers,', () => {

@@ -49,6 +49,17 @@ describe('receiver.expect', () => {
     expect(reported).toHaveLength(1)
   })
 
+  test('reports it although the sender has sent an event whose id is that of the report', async () => {
+    const { receiver, reported } = watching({ eventKey: { header: 'x-event-id' } })
+    receiver.on('encoding.started', () => {})
+    const send = async (id: string, type: Parameters<typeof samplePayload>[0]) =>
+      (await deliver(receiver, at(0, type), { headers: { 'x-event-id': id } })).outcome
+    expect(await send('overdue:encoded:one', 'encoding.started')).toBe('accepted')
+    expect(await send('one', 'file.received')).toBe('accepted')
+    await vi.advanceTimersByTimeAsync(twoHours + 100)
+    expect(reported).toHaveLength(1)
+  })
+
   test.each([
     ['after', [at(0, 'file.received'), at(1, 'encoding.failed')]],
     ['before', [at(1, 'encoding.finished'), at(0, 'file.received')]],
