@@ -108,12 +108,16 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
 
   resume(): void {
     const limiter = this.#current.limiter as Limiter
-    const mayRun = !this.#attempt.aborted && !this.#attempt.isPaused?.(this.handler)
+    const handlers = this.#options.registry.handlersOf(this.#accepted.event)
+    const isRemoved = !handlers.some((registered) => registered.limiter === limiter)
+    const mayRun = !isRemoved && !this.#attempt.aborted && !this.#attempt.isPaused?.(this.handler)
     if (mayRun && limiter.take(this)) return this.#run(this.#current)
     // Unparked by a pause that is already over: still in the limiter's queue, so park again.
     if (mayRun && this.#attempt.park?.(this)) return
     limiter.leave(this)
-    this.#next--
+    // The next attempt decides about an event whose handler was removed.
+    if (isRemoved) this.#isPartial = true
+    else this.#next--
     this.runNext()
   }
 

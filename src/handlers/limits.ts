@@ -110,6 +110,11 @@ export class Limiter {
     this.#timer = undefined
   }
 
+  /** Calls the waiting runs out of turn, to notice that their handler was removed. Others wait again. */
+  wakeAll(): void {
+    for (const run of [...this.#waiting]) run.called()
+  }
+
   /** Delay of an event that is put back (ms). Counts half of the queue as ahead of it, or the queue could run dry. */
   putBackMs(): number {
     const now = performance.now()

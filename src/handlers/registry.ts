@@ -135,6 +135,7 @@ export class HandlerRegistry {
   remove(types: readonly string[] | undefined, handler: Handler<never, never> | undefined): void {
     if (types !== undefined) checkTypes('off', types, this.#sender)
     checkFunction('off', handler)
+    const affected = this.#handlers.filter(({ given }) => given === handler)
     this.#replace(
       this.#handlers.flatMap((registered) => {
         if (registered.given !== handler) return [registered]
@@ -143,6 +144,7 @@ export class HandlerRegistry {
         return remaining.length === 0 ? [] : [{ ...registered, types: remaining }]
       }),
     )
+    for (const { limiter } of affected) limiter?.wakeAll()
   }
 
   /** Handlers of an accepted event. For an overdue event: the one of its rule. */

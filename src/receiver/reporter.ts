@@ -55,7 +55,8 @@ export interface Reporter extends RunReporter {
 
 /** Reports are built only if a hook, telemetry or the log level asks for them. */
 export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Telemetry): Reporter {
-  const listening: Record<keyof Observer, Observer[]> = {
+  /** An entry per registration: an object can be added twice, and each is removed once. */
+  const listening: Record<keyof Observer, { readonly observer: Observer }[]> = {
     delivery: [],
     handling: [],
     attempt: [],
@@ -80,12 +81,16 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
   }
 
   const callHooks = (kind: keyof Hooks, report: DeliveryReport | RunReport | AttemptReport | ConflictReport): void => {
-    for (const each of listening[kind])
-      guardedCall(`the ${kind} hook`, () => inContext(() => each[kind]?.(report as never)))
+    for (const { observer } of listening[kind])
+      guardedCall(`the ${kind} hook`, () => inContext(() => observer[kind]?.(report as never)))
   }
 
-  const add = (each: Observer, names: readonly (keyof Observer)[]): void => {
-    for (const name of names) if (each[name] !== undefined) listening[name].push(each)
+  const add = (observer: Observer, names: readonly (keyof Observer)[]): (() => void) => {
+    const entry = { observer }
+    for (const name of names) if (observer[name] !== undefined) listening[name].push(entry)
+    return () => {
+      for (const name of names) listening[name] = listening[name].filter((other) => other !== entry)
+    }
   }
 
   const addChecked = (each: Observer, names: readonly (keyof Observer)[]): (() => void) => {
@@ -94,10 +99,7 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     const isHook = ([name, value]: [string, unknown]) => typeof value === 'function' || Object.hasOwn(rules, name)
     const isObject = anObject[1](each as never) && !Array.isArray(each)
     checkOptions('hooks', isObject ? Object.fromEntries(Object.entries(each).filter(isHook)) : (each ?? null), rules)
-    add(each, names)
-    return () => {
-      for (const name of names) listening[name] = listening[name].filter((other) => other !== each)
-    }
+    return add(each, names)
   }
 
   const reporter: Reporter = {
@@ -120,7 +122,8 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     },
     run(outcome, run, error, retryInMs) {
       if (hasFailed(outcome))
-        for (const each of listening.failed) guardedCall('the failed hook', () => each.failed?.(run.handler))
+        for (const { observer } of listening.failed)
+          guardedCall('the failed hook', () => observer.failed?.(run.handler))
       const level = outcome === 'handled' && error !== undefined ? 'error' : runLevels[outcome]
       const isLogged = logger.isLevelEnabled(level)
       if (!isLogged && listening.handling.length === 0 && telemetry === undefined) return

@@ -108,6 +108,42 @@ describe('the concurrency of a handler', () => {
     end()
   })
 
+  test('a handler that was removed does not run for the events held at its limit', async () => {
+    for (const limit of [{ concurrency: 1 }, { rate: '1/h' } as const]) {
+      const { receiver } = receiverWithReports({ retry: { attempts: 1 } })
+      const { handler, started, end } = controlled()
+      const other = vi.fn()
+      receiver.on('encoding.finished', handler, limit).on('encoding.finished', other)
+      const sent = await Promise.all(['a', 'b', 'c', 'd'].map((mediaId) => send(receiver, mediaId)))
+      await turns()
+      expect(started).toEqual(['a'])
+      receiver.off(handler)
+      await Promise.all(sent.slice(1).map(({ handled }) => handled))
+      end()
+      await sent[0]?.handled
+      expect(started).toEqual(['a'])
+      expect(other).toHaveBeenCalledTimes(4)
+      expect(receiver.inbox.stats()).toMatchObject({ deadLetters: 0 })
+    }
+  })
+
+  test('events of other types keep their turn when a handler is removed from one', async () => {
+    const { receiver } = receiverWithReports()
+    const { handler, started, end } = controlled()
+    receiver.on(['encoding.finished', 'file.received'], handler, { concurrency: 1 })
+    receiver.onAny(() => {})
+    for (const [id, type] of [['a'], ['b', 'file.received'], ['c'], ['d', 'file.received']] as const)
+      await send(receiver, id, type)
+    await turns()
+    receiver.off('encoding.finished', handler)
+    for (let i = 0; i < 3; i++) {
+      await turns()
+      end()
+    }
+    await turns()
+    expect(started).toEqual(['a', 'b', 'd'])
+  })
+
   test("makes a delivery with ack 'handled' wait for its turn", async () => {
     const { receiver } = receiverWithReports({ ack: 'handled', ackTimeoutMs: 400 })
     const { handler, end } = controlled()

@@ -199,6 +199,20 @@ describe('an attempt at an event', () => {
 })
 
 describe('receiver.observe', () => {
+  test('adds the same hooks twice, and removes each addition once', async () => {
+    const receiver = receiverWith()
+    const delivery = vi.fn()
+    const hooks = { delivery }
+    const stop = receiver.observe(hooks)
+    receiver.observe(hooks)
+    await deliver(receiver, payload)
+    expect(delivery).toHaveBeenCalledTimes(2)
+    stop()
+    stop()
+    await deliver(receiver, payload)
+    expect(delivery).toHaveBeenCalledTimes(3)
+  })
+
   test('adds hooks to those of the options, and to those that were added before', async () => {
     const [first, second, third] = [listening(), listening(), listening()]
     const receiver = receiverWith(first.options).onAny(() => {})

@@ -128,15 +128,17 @@ function createBehaviours({ webhooks }: Workspace, changes: Changes): Pick<Emula
 }
 
 function createDeliveryListeners(): Pick<Emulator, 'onDelivery'> & Pick<OutboxOptions, 'delivered'> {
-  const listeners = new Set<Parameters<Emulator['onDelivery']>[0]>()
+  /** By addition: a listener can be added twice. */
+  const listeners = new Map<symbol, Parameters<Emulator['onDelivery']>[0]>()
   return {
     onDelivery(listener) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
+      const addition = Symbol('addition')
+      listeners.set(addition, listener)
+      return () => listeners.delete(addition)
     },
     delivered(delivery, sending) {
       // A listener's error must not end the sending.
-      for (const listener of listeners) queueMicrotask(() => listener(delivery, sending))
+      for (const listener of listeners.values()) queueMicrotask(() => listener(delivery, sending))
     },
   }
 }
