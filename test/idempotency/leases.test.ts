@@ -475,3 +475,33 @@ test('an outage of the store writes a line a second of each kind, however many d
     ['499 more deliveries were rejected wi', 499],
   ])
 })
+
+test.each([0, 1])(
+  'a lease lost while strict order waits for a retry lets the %i later events of its media item go on',
+  async (waiting) => {
+    const { store, intercept } = interceptedStore()
+    const handled: string[] = []
+    const receiver = createReceiver({
+      verify: unverified(),
+      inbox: memoryInbox({ store: defineStore({ ...store, isLocal: true }), leaseMs }),
+      logger: silent,
+      order: 'strict',
+      retry: { attempts: 2, baseMs: 3_600_000 },
+      eventKey: ({ title = '' }) => title,
+    })
+    receiver.on('encoding.finished', ({ key }) => {
+      handled.push(key)
+      if (key === 'lost') throw new Error('no')
+    })
+    const send = async (title: string) =>
+      receiver.receive(await makeDelivery(samplePayload('encoding.finished', { title })))
+    await send('lost')
+    if (waiting === 1) await send('behind')
+    await vi.waitFor(() => expect(receiver.inbox.stats()).toMatchObject({ retrying: 1 }))
+    intercept.renew = async (carryOut, key) => (key === 'lost' ? false : carryOut())
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    if (waiting === 0) await send('behind')
+    await vi.waitFor(() => expect(handled).toEqual(['lost', 'behind']))
+    await receiver.close()
+  },
+)

@@ -81,6 +81,11 @@ export class Engine<EachJob extends Job> implements Parking<EachJob> {
     this.lanes.hold(mediaId, key)
   }
 
+  /** Unblocks the lane of a job that was lost while it waited for its retry. */
+  lost(job: EachJob): void {
+    this.lanes.release(job.lane, job.key)
+  }
+
   addLater(job: EachJob, delayMs: number): void {
     job.state = 'retrying'
     if (this.#releaseRetries !== undefined) return this.#releaseRetries()

@@ -78,6 +78,14 @@ export class Lanes<Job extends LaneJob> {
     if (!this.#held.has(lane)) this.#held.set(lane, { key, first: undefined })
   }
 
+  /** Unblocks a lane whose job will not be added. */
+  release(lane: string, key: string): void {
+    const held = this.#held?.get(lane)
+    if (held?.key !== key) return
+    this.#held?.delete(lane)
+    if (held.first !== undefined) this.#makeReady(held.first)
+  }
+
   removeBehind(job: Job): readonly Job[] {
     const behind: Job[] = []
     for (let { next } = job; next !== undefined; next = next.next) behind.push(next as Job)
