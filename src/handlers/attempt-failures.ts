@@ -10,8 +10,8 @@ import type { RetrySchedule } from './retry.ts'
 export const retryAfterKey = Symbol.for('media-webhooks.retry-after')
 
 interface Failed extends HandlerFailure {
-  /** The handler's maximum. Absent if it does not run again. */
-  readonly attempts?: number | undefined
+  /** As reported: a storage failure of a later handler does not change it. */
+  readonly runsAgain?: boolean | undefined
 }
 
 /** Collects the failures of one attempt and decides whether and when the event is retried. */
@@ -42,9 +42,10 @@ export class AttemptFailures {
     const { message, retryAfterMs, stack } = describeError(error)
     const schedule = own ?? this.#retry
     const attempts = retryAfterMs === Number.POSITIVE_INFINITY ? undefined : schedule?.attempts
-    this.#failed.push({ handler, message, stack, attempts })
+    const runsAgain = this.#runsAgain(attempts)
+    this.#failed.push({ handler, message, stack, runsAgain })
     if (attempts === undefined) this.#skippedDelayMs = 0
-    if (!this.#runsAgain(attempts)) return undefined
+    if (!runsAgain) return undefined
     const delays = number + uncounted
     if (own === undefined) this.#sharedDelayMs ??= schedule?.delayAfter(delays)
     this.#delayMs = Math.max(
@@ -61,8 +62,8 @@ export class AttemptFailures {
   result(completed: readonly string[], isPartial: boolean | undefined): AttemptResult {
     const { counts } = this
     const delayMs = this.#delayMs ?? (isPartial ? this.#skippedDelayMs : undefined)
-    const failures = this.#failed.map(({ attempts, final: _, ...failure }) => {
-      return delayMs === undefined || this.#runsAgain(attempts) ? failure : { ...failure, final: true as const }
+    const failures = this.#failed.map(({ runsAgain, final: _, ...failure }) => {
+      return delayMs === undefined || runsAgain ? failure : { ...failure, final: true as const }
     })
     if (delayMs === undefined) return { status: 'dead', completed, failures }
     return { status: 'retry', delayMs, completed, failures, counts }

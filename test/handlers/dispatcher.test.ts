@@ -339,14 +339,17 @@ describe('an attempt that does not count, because the storage failed in a transa
   const stored = (context: HandlerContext) =>
     (context as unknown as { transaction(run: () => void): unknown }).transaction(() => {})
 
-  test('is made again with every handler, except those that failed permanently', async () => {
+  test('is made again with every handler, except those that have failed for the last time', async () => {
     const never = () => Promise.reject(new PermanentFailure('no'))
-    const { result } = await attempted({ fails, never, stored }, { transaction }, retry)
+    const handlers = { fails, never, stored, failsLater: fails }
+    const { result } = await attempted(handlers, { transaction }, retry)
     expect(result).toMatchObject({ status: 'retry', delayMs: 7, counts: false })
     expect('failures' in result && result.failures.map(({ handler, final }) => [handler, final])).toEqual([
-      ['fails', undefined],
+      // It was reported as dead-lettered before the storage failed.
+      ['fails', true],
       ['never', true],
       ['stored', undefined],
+      ['failsLater', undefined],
     ])
   })
 

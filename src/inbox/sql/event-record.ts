@@ -74,21 +74,22 @@ export function toRecord({ source, id, record }: EventRow, own: OwnClaims): Even
 /** @param ownStart the attempt, if this process runs it. Other processes publish theirs after some seconds */
 function unfinished(row: UnfinishedRow, own: OwnClaims, ownStart: OwnRun | undefined): EventRecord {
   const { event, attempts, completed, dueAt, trace, awaits = null, owed = null, claimed = null } = row
-  const hasStarted = ownStart !== undefined || (claimed !== null && claimed.owner !== own.owner)
+  // A retry may be recorded, and its answer still on the way to this process.
+  const isRunning = dueAt === null && (ownStart !== undefined || (claimed !== null && claimed.owner !== own.owner))
   const { key, type, mediaId } = event
   return {
     key,
     type,
     mediaId,
-    state: dueAt !== null ? 'retrying' : hasStarted ? 'running' : 'waiting',
+    state: dueAt !== null ? 'retrying' : isRunning ? 'running' : 'waiting',
     event: reviveEvent(event),
     ...awaitedBy(event),
     receivedAt: new Date(row.receivedAt),
-    attempts: hasStarted ? attempts + 1 : attempts,
+    attempts: isRunning ? attempts + 1 : attempts,
     completed,
     failedAttempts: reviveFailedAttempts(row.failedAttempts ?? []),
     ...(dueAt !== null && awaits === null && { dueAt: new Date(dueAt) }),
-    ...(dueAt === null && hasStarted && runOf(claimed, own, ownStart)),
+    ...(isRunning && runOf(claimed, own, ownStart)),
     ...(trace !== null && { trace }),
     ...(owed !== null && { owed: owed.filter((handler) => !completed.includes(handler)) }),
   }
