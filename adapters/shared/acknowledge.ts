@@ -67,8 +67,8 @@ function endAfterDrain(body: string, request: IncomingMessage, response: ServerR
 export function limitDrain(drain: 'short' | 'stream', request: IncomingMessage, response: ServerResponse): void {
   if (drain === 'stream') {
     const { stream } = request as unknown as Http2ServerRequest
-    // NO_ERROR (the default): the answer is complete, stop sending.
-    response.once('finish', () => stream.close())
+    // The response's own `finish` waits for the stream to close. NO_ERROR (the default): stop sending.
+    stream.once('finish', () => setImmediate(() => stream.close()))
     return
   }
   response.once('finish', () => {

@@ -1,5 +1,12 @@
 import { once } from 'node:events'
-import { connect as connectHttp2, createServer as createHttp2Server, type Http2Server } from 'node:http2'
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect as connectHttp2,
+  createServer as createHttp2Server,
+  type Http2Server,
+  type ServerHttp2Stream,
+} from 'node:http2'
 import { type AddressInfo, connect } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import fastify from 'fastify'
@@ -14,7 +21,7 @@ import { closeServer, nodeHandler } from '../../adapters/node.ts'
 import type { Receiver } from '../../src/index.ts'
 import { type AdapterName, mounts } from '../support/mounts.ts'
 import { untyped } from '../support/untyped.ts'
-import { freshBody, signedRequest, url, watchedReceiver } from './receivers.ts'
+import { bytes, freshBody, signedRequest, url, watchedReceiver } from './receivers.ts'
 
 const names = ['node', 'express5', 'express4', 'fastify5', 'fastify4', 'koa3', 'koa2'] as const
 
@@ -73,32 +80,71 @@ const overHttp2: [string, (receiver: Receives) => Promise<Http2Server>][] = [
   ],
 ]
 
+/** Serves an adapter over HTTP/2, and opens a connection to it. */
+async function connected(serve: (receiver: Receives) => Promise<Http2Server>, receiver: Receives) {
+  const server = await serve(receiver)
+  if (!server.listening) server.listen(0, '127.0.0.1')
+  if (!server.listening) await once(server, 'listening')
+  const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  onTestFinished(() => session.destroy())
+  return { server, session }
+}
+
+/** Resolves with the answer to a stream. */
+async function answered(stream: ClientHttp2Stream) {
+  let answer = ''
+  stream.on('data', (piece) => {
+    answer += piece
+  })
+  const ended = once(stream, 'end')
+  const [headers] = await once(stream, 'response')
+  await ended
+  return [headers[':status'], JSON.parse(answer).code]
+}
+
 test.each(overHttp2)(
   '%s closes the streams of rejected senders over HTTP/2, which hold up no end',
   async (name, serve) => {
     const { receiver } = watchedReceiver(url)
-    const server = await serve(receiver)
-    if (!server.listening) server.listen(0, '127.0.0.1')
-    if (!server.listening) await once(server, 'listening')
-    const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    onTestFinished(() => session.destroy())
+    const { server, session } = await connected(serve, receiver)
     const streams = Array.from({ length: 50 }, () => {
       const stream = session.request({ ':method': 'POST', ':path': '/' })
       stream.write('{')
       return stream
     })
-    const statuses = streams.map(async (stream) => {
-      const closed = once(stream, 'close')
-      const [headers] = await once(stream, 'response')
-      let answer = ''
-      for await (const piece of stream) answer += piece
-      await closed
-      return [headers[':status'], JSON.parse(answer).code]
-    })
-    expect(await Promise.all(statuses)).toEqual(streams.map(() => [401, 'unauthorized']))
+    expect(await Promise.all(streams.map(answered))).toEqual(streams.map(() => [401, 'unauthorized']))
     // A web handler never sees the session, so its server cannot close it before Node 24.
     if (name === 'fetch') session.destroy()
     // It waits for what is left without a limit.
     await closeServer(server, receiver, { timeoutMs: Number.POSITIVE_INFINITY })
   },
 )
+
+describe.each(overHttp2)('%s over HTTP/2, once it has rejected a body that it began to read', (_name, serve) => {
+  const signed = { verify: bytes.verify, maxBodyBytes: 1_000, bodyTimeoutMs: 100 }
+
+  test.each<[string, [number, string], (session: ClientHttp2Session) => ClientHttp2Stream]>([
+    ['is too large and goes on', [413, 'too_large'], (session) => sent(session, {}, Buffer.alloc(2_000))],
+    ['is too slow', [400, 'incomplete'], (session) => sent(session, {}, Buffer.from('{'))],
+    ['never ends', [400, 'incomplete'], (session) => sent(session, { 'content-length': 2 }, Buffer.from('{}'))],
+    ['is larger than its window', [413, 'too_large'], (session) => sent(session, {}, Buffer.alloc(200_000))],
+  ])('closes the stream of one that %s', async (_, rejection, send) => {
+    const { receiver } = watchedReceiver(signed)
+    const { server, session } = await connected(serve, receiver)
+    let open = 0
+    server.on('stream', (stream: ServerHttp2Stream) => {
+      open++
+      stream.once('close', () => open--)
+    })
+    const streams = Array.from({ length: 20 }, () => send(session))
+    expect(await Promise.all(streams.map(answered))).toEqual(streams.map(() => rejection))
+    await expect.poll(() => open).toBe(0)
+  })
+})
+
+function sent(session: ClientHttp2Session, fields: object, content: Buffer) {
+  const stream = session.request({ ':method': 'POST', ':path': '/', ...fields })
+  stream.on('error', () => {})
+  stream.write(content)
+  return stream
+}
