@@ -464,7 +464,7 @@ test('an outage of the store writes a line a second of each kind, however many d
   const receiver = createReceiver({ verify: unverified(), inbox: memoryInbox({ store, leaseMs }), logger })
   receiver.on('encoding.finished', () => {})
   const deliver = async (mediaId: string) =>
-    receiver.receive(await makeDelivery(samplePayload('encoding.finished', { mediaId })))
+    receiver.receive(await makeDelivery(samplePayload('encoding.finished', { media_id: mediaId })))
   for (const method of ['claim', 'renew', 'complete', 'release'] as const) intercept[method] = down
   for (let i = 0; i < 500; i++) expect((await deliver(`${i}`)).status).toBe(503)
   await vi.advanceTimersByTimeAsync(1_000)
