@@ -1,11 +1,11 @@
-import { type JsonObject, sizeOf } from '../events/json.ts'
+import { sizeOf } from '../events/json.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AnySender } from '../events/sender.ts'
 import type { AcceptedEvent, ImmediateResult, Inbox } from '../inbox/inbox.ts'
 import type { Logger } from '../internal/logger.ts'
 import { within } from '../internal/timers.ts'
+import { AcceptedEvents } from './accepted-events.ts'
 import type { ConflictReport } from './hooks.ts'
-import { RememberedFields } from './remembered-fields.ts'
 
 /** Memory budget for duplicates whose accepted event is being read (bytes). */
 const maxBytes = 4_194_304
@@ -15,11 +15,10 @@ const maxReadMs = 10_000
 
 /** Finds duplicates whose payload differs from the accepted one. Reports each key once. */
 export class Conflicts {
+  readonly accepted: AcceptedEvents
   readonly #inbox: Inbox
-  readonly #sender: AnySender
   readonly #report: (report: ConflictReport) => void
   readonly #logger: Logger
-  readonly #accepted: RememberedFields
   /** Keys of events in `handleNow`. */
   readonly #handling = new Set<string>()
   #bytes = 0
@@ -27,15 +26,9 @@ export class Conflicts {
 
   constructor(inbox: Inbox, sender: AnySender, report: (report: ConflictReport) => void, logger: Logger) {
     this.#inbox = inbox
-    this.#sender = sender
-    this.#accepted = new RememberedFields(sender.varying)
+    this.accepted = new AcceptedEvents(sender)
     this.#report = report
     this.#logger = logger
-  }
-
-  accepted(event: MediaEvent): void {
-    // A look-up's payload is your own.
-    this.#accepted.remember(event.key, event.source === 'lookup' ? {} : this.#comparable(event))
   }
 
   /** Calls the inbox's `handleNow`. A delivery that joins an attempt gets its result, so it is compared here. */
@@ -45,7 +38,7 @@ export class Conflicts {
     this.#handling.add(event.key)
     try {
       const result = await (this.#inbox as Required<Inbox>).handleNow(accepted)
-      if (result === 'handled') joins ? this.#compare(event) : this.accepted(event)
+      if (result === 'handled') joins ? this.#compare(event) : this.accepted.remember(event)
       return result
     } finally {
       if (!joins) this.#handling.delete(event.key)
@@ -66,7 +59,7 @@ export class Conflicts {
 
   /** Returns `false` if the accepted event is not remembered. */
   #compare(event: MediaEvent): boolean {
-    const fields = this.#accepted.differing(event.key, this.#comparable(event))
+    const fields = this.accepted.differing(event)
     if (fields !== undefined && fields.length > 0) this.#found(event, fields)
     return fields !== undefined
   }
@@ -76,7 +69,7 @@ export class Conflicts {
       const read = Promise.resolve(this.#inbox.events?.get(event.key))
       const record = await within(maxReadMs, read, () => undefined)
       if (record?.event !== undefined) {
-        this.accepted(record.event)
+        this.accepted.remember(record.event)
         this.#compare(event)
       } else if (record !== undefined) {
         // It was handled: the payload is gone.
@@ -89,13 +82,7 @@ export class Conflicts {
   }
 
   #found({ key, type, mediaId }: MediaEvent, differing: readonly string[]): void {
-    this.#accepted.remember(key, {})
+    this.accepted.exempt(key)
     this.#report({ key, type, mediaId, fields: differing.filter((name) => name !== '') })
-  }
-
-  #comparable(event: MediaEvent): JsonObject {
-    const { principal } = event
-    const fields = this.#sender.comparable(event)
-    return principal === undefined ? fields : { ...fields, principal: [principal, fields['principal']] }
   }
 }

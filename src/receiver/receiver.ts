@@ -150,7 +150,8 @@ function deliveryPath(setup: Setup) {
       senderChanges.check(event)
       const accepting = handOver(event, delivery, span)
       const outcome = isPromise(accepting) ? await accepting : accepting
-      checkConflict(outcome, event)
+      if (outcome === 'accepted') conflicts.accepted.remember(event)
+      else if (outcome === 'duplicate') conflicts.duplicate(event)
       reporter.delivery(acknowledged[outcome], startedAt, event, undefined, span)
       return acknowledged[outcome]
     } catch (error) {
@@ -200,11 +201,6 @@ function deliveryPath(setup: Setup) {
       : acceptAndHandle(conflicts, accepted, ackTimeoutMs, keepAlive)
   }
 
-  function checkConflict(outcome: Success, event: MediaEvent): void {
-    if (outcome === 'accepted') conflicts.accepted(event)
-    else if (outcome === 'duplicate') conflicts.duplicate(event)
-  }
-
   function reject(error: RejectionError, startedAt: number, event?: MediaEvent, span?: DeliverySpan): Acknowledgement {
     const acknowledgement = rejection(error.code, error.message)
     reporter.delivery(acknowledgement, startedAt, event, error, span)
@@ -228,7 +224,7 @@ function deliveryPath(setup: Setup) {
       const { key, type, mediaId } = event
       const isHandled = registry.handles(type, event.test)
       const outcome = isHandled ? ((await putInInbox(event, options.waitUntil)) as 'accepted' | 'duplicate') : 'ignored'
-      if (outcome === 'accepted') conflicts.accepted(event)
+      if (outcome === 'accepted') conflicts.accepted.remember(event)
       logger[outcome === 'accepted' ? 'info' : 'debug']({ outcome, key, type, mediaId }, `look-up ${outcome}`)
       return outcome
     } catch (thrown) {

@@ -1,5 +1,6 @@
 import type { JsonObject } from '../events/json.ts'
-import { fingerprint, hashOf } from '../internal/fingerprint.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
+import type { AnySender } from '../events/sender.ts'
 
 /** Events remembered. */
 const maxEvents = 1_000
@@ -14,7 +15,8 @@ const maxNames = 255
  * Remembers the fields of the newest events, as numbers: objects that live as long as 1,000 deliveries would cost each
  * delivery two copies by the garbage collector.
  */
-export class RememberedFields {
+export class AcceptedEvents {
+  readonly #sender: AnySender
   /** Ring of the hashes of keys, and for each the numbers of its fields: none if it is exempt from comparison. */
   readonly #keys = new Int32Array(maxEvents)
   readonly #fields = new Int32Array(maxEvents * maxFields)
@@ -29,8 +31,21 @@ export class RememberedFields {
     this.#ignored = ignored
   }
 
-  /** @param fields none: {@link differing} will find no difference */
-  remember(key: string, fields: JsonObject): void {
+  constructor(sender: AnySender) {
+    this.#sender = sender
+  }
+
+  remember(event: MediaEvent): void {
+    // A look-up's payload is your own.
+    this.#remember(event.key, event.source === 'lookup' ? {} : this.#comparable(event))
+  }
+
+  /** Makes {@link differing} find no difference. */
+  exempt(key: string): void {
+    this.#remember(key, {})
+  }
+
+  #remember(key: string, fields: JsonObject): void {
     this.#read(fields)
     this.#keys[this.#next] = hashOf(key)
     this.#fields.set(this.#current, this.#next * maxFields)
@@ -38,13 +53,19 @@ export class RememberedFields {
   }
 
   /** Names the fields that differ; `''` if the name is not known. `undefined`: the event is not remembered. */
-  differing(key: string, fields: JsonObject): readonly string[] | undefined {
-    const remembered = this.#find(key)
+  differing(event: MediaEvent): readonly string[] | undefined {
+    const remembered = this.#find(event.key)
     if (remembered === undefined || remembered[0] === 0) return remembered && []
-    this.#read(fields)
+    this.#read(this.#comparable(event))
     const differing = [...difference(remembered, this.#current), ...difference(this.#current, remembered)]
     const names = differing.length > 0 ? ['', ...this.#ids.keys()] : []
     return [...new Set(differing.map((each) => names[each >>> 24] as string))]
+  }
+
+  #comparable(event: MediaEvent): JsonObject {
+    const { principal } = event
+    const fields = this.#sender.comparable(event)
+    return principal === undefined ? fields : { ...fields, principal: [principal, fields['principal']] }
   }
 
   /** Each field becomes the id of its name (8 bits) and a hash of its value (24 bits), never 0. */
@@ -83,3 +104,26 @@ export class RememberedFields {
 
 const difference = (numbers: Int32Array, others: Int32Array): Int32Array =>
   numbers.filter((each) => each !== 0 && !others.includes(each))
+
+/** A 32-bit hash (FNV-1a) of text. Fast, and not secure. */
+function hashOf(text: string, seed = 0): number {
+  let hash = seed ^ 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  // Murmur's finalizer: sums of plain FNV hashes collide.
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return hash ^ (hash >>> 16)
+}
+
+/** Hashes JSON, whatever the order of its fields. An undefined field counts as absent. The depth must be limited. */
+function fingerprint(value: unknown, seed = 0): number {
+  if (typeof value === 'string') return hashOf(value, seed)
+  if (typeof value !== 'object' || value === null) return hashOf(String(value), seed + 1)
+  if (Array.isArray(value)) return value.reduce<number>((hash, each) => fingerprint(each, hash), seed + 2)
+  let sum = seed + 3
+  for (const name in value) {
+    const each = (value as Record<string, unknown>)[name]
+    if (each !== undefined) sum = (sum + fingerprint(each, hashOf(name, seed))) | 0
+  }
+  return hashOf('', sum)
+}
