@@ -145,6 +145,7 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       return Object.freeze({ ...event, data: validate(schemas.get(type), data) })
     },
     varying: [],
+    keyed: [],
     comparable(event: StoredEvent) {
       const { type, mediaId, data = event.payload } = event
       const fields: JsonObject = isObject(data) ? data : { data }

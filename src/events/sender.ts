@@ -40,6 +40,8 @@ export interface AnySender {
   comparable(event: MediaEvent): JsonObject
   /** Names of compared fields that a redelivery may change. */
   readonly varying: readonly string[]
+  /** Names of the fields of a flat payload that are in the derived key, or vary. */
+  readonly keyed: readonly string[]
 }
 
 export const typedBy = ({ typed }: AnySender, event: MediaEvent): MediaEvent => typed?.(event) ?? event

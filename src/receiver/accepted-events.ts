@@ -17,6 +17,7 @@ const maxNames = 255
  */
 export class AcceptedEvents {
   readonly #sender: AnySender
+  readonly #hasKeyFunction: boolean
   /** Ring of the hashes of keys, and for each the numbers of its fields: none if it is exempt from comparison. */
   readonly #keys = new Int32Array(maxEvents)
   readonly #fields = new Int32Array(maxEvents * maxFields)
@@ -24,29 +25,26 @@ export class AcceptedEvents {
   /** Ids from 1. A name without one has the id 0. */
   readonly #ids = new Map<string, number>()
   readonly #current = new Int32Array(maxFields)
-  readonly #ignored: readonly string[]
 
-  /** @param ignored names of fields that are not compared */
-  constructor(ignored: readonly string[]) {
-    this.#ignored = ignored
-  }
-
-  constructor(sender: AnySender) {
+  /** @param hasKeyFunction true if `eventKey` may return anything, also what looks like a derived key */
+  constructor(sender: AnySender, hasKeyFunction: boolean) {
     this.#sender = sender
+    this.#hasKeyFunction = hasKeyFunction
   }
 
   remember(event: MediaEvent): void {
     // A look-up's payload is your own.
-    this.#remember(event.key, event.source === 'lookup' ? {} : this.#comparable(event))
+    if (event.source === 'lookup') this.exempt(event.key)
+    else this.#remember(event.key, this.#comparable(event), this.#ignored(event))
   }
 
   /** Makes {@link differing} find no difference. */
   exempt(key: string): void {
-    this.#remember(key, {})
+    this.#remember(key, {}, [])
   }
 
-  #remember(key: string, fields: JsonObject): void {
-    this.#read(fields)
+  #remember(key: string, fields: JsonObject, ignored: readonly string[]): void {
+    this.#read(fields, ignored)
     this.#keys[this.#next] = hashOf(key)
     this.#fields.set(this.#current, this.#next * maxFields)
     this.#next = (this.#next + 1) % maxEvents
@@ -56,7 +54,7 @@ export class AcceptedEvents {
   differing(event: MediaEvent): readonly string[] | undefined {
     const remembered = this.#find(event.key)
     if (remembered === undefined || remembered[0] === 0) return remembered && []
-    this.#read(this.#comparable(event))
+    this.#read(this.#comparable(event), this.#ignored(event))
     const differing = [...difference(remembered, this.#current), ...difference(this.#current, remembered)]
     const names = differing.length > 0 ? ['', ...this.#ids.keys()] : []
     return [...new Set(differing.map((each) => names[each >>> 24] as string))]
@@ -68,14 +66,20 @@ export class AcceptedEvents {
     return principal === undefined ? fields : { ...fields, principal: [principal, fields['principal']] }
   }
 
+  /** A key derived from the payload already says that some fields are equal. Hashing them would cost each delivery. */
+  #ignored({ key, format, principal }: MediaEvent): readonly string[] {
+    const isDerived = !this.#hasKeyFunction && principal === undefined && key.startsWith('[') && format === 'flat'
+    return isDerived ? this.#sender.keyed : this.#sender.varying
+  }
+
   /** Each field becomes the id of its name (8 bits) and a hash of its value (24 bits), never 0. */
-  #read(fields: JsonObject): void {
+  #read(fields: JsonObject, ignored: readonly string[]): void {
     const numbers = this.#current.fill(0)
     let [count, sum] = [0, 0]
     for (const name in fields) {
       const value = fields[name]
       // Absent, as for the parser.
-      if (value === undefined || value === null || value === '' || this.#ignored.includes(name)) continue
+      if (value === undefined || value === null || value === '' || ignored.includes(name)) continue
       const id = this.#idOf(name)
       const number = (id << 24) | (fingerprint(value, id === 0 ? hashOf(name) : id) & 0xff_ffff) || 1
       if (count < maxFields) numbers[count] = number

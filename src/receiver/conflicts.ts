@@ -1,6 +1,6 @@
 import { sizeOf } from '../events/json.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
-import type { AnySender } from '../events/sender.ts'
+import type { Parsing } from '../events/parse.ts'
 import type { AcceptedEvent, ImmediateResult, Inbox } from '../inbox/inbox.ts'
 import type { Logger } from '../internal/logger.ts'
 import { within } from '../internal/timers.ts'
@@ -24,9 +24,9 @@ export class Conflicts {
   #bytes = 0
   #reading: Promise<void> = Promise.resolve()
 
-  constructor(inbox: Inbox, sender: AnySender, report: (report: ConflictReport) => void, logger: Logger) {
+  constructor(inbox: Inbox, { sender, keySource }: Parsing, report: (report: ConflictReport) => void, logger: Logger) {
     this.#inbox = inbox
-    this.accepted = new AcceptedEvents(sender)
+    this.accepted = new AcceptedEvents(sender, typeof keySource === 'function')
     this.#report = report
     this.#logger = logger
   }

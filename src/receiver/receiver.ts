@@ -100,7 +100,7 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
     throw error
   }
   const senderChanges = new SenderChanges(logger, verifier, sender)
-  const conflicts = new Conflicts(inbox, sender, reporter.conflict, logger)
+  const conflicts = new Conflicts(inbox, parsing, reporter.conflict, logger)
   const settings = { verifier, definition, ack, order, maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, telemetry, sender }
   return { ...settings, lossWithoutWait, parsing, logger, registry, reporter, inbox, senderChanges, conflicts }
 }

@@ -23,6 +23,7 @@ export const mediaService: MediaService = {
   toEvent,
   comparable,
   varying: ['emitted_at', 'emittedAt'],
+  keyed: ['type', 'media_id', 'user_id', 'emitted_at', 'qualities', 'status'],
 }
 
 /**
