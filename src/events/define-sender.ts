@@ -5,6 +5,7 @@ import { isPromise, whenever } from '../internal/maybe-promise.ts'
 import { checkSchema, validate } from './data.ts'
 import type { UnknownEventType } from './event.ts'
 import { isDate, isObject, type JsonObject, readTime, withoutPrototypes } from './json.ts'
+import { recordHeaders } from './kept-input.ts'
 import { bounded, keyOfBody } from './key.ts'
 import { wrongLookup } from './lookup.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
@@ -60,9 +61,6 @@ interface DefinedReading extends Reading {
 /** The stored form: `data` as sent, validated again before a handler gets it. */
 type StoredEvent = MediaEvent & { readonly data?: unknown }
 
-/** Maximum headers kept per sender for unreadable deliveries. */
-const maxHeaders = 32
-
 /**
  * Defines your own sender, for `createReceiver({ sender })`.
  *
@@ -100,12 +98,9 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
     headers,
     read(sent, from) {
       const payload = withoutPrototypes(sent) as JsonObject
-      const get = (header: string) => {
-        if (headers.size < maxHeaders) headers.add(header.toLowerCase())
-        return from.get(header)
-      }
+      const given = recordHeaders(headers, from)
       return checked(
-        readWith(name, () => read(payload, { get })),
+        readWith(name, () => read(payload, given)),
         payload,
       )
     },

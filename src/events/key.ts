@@ -1,5 +1,4 @@
 import { sha256 } from '#crypto'
-import type { ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import { type MaybePromise, whenever } from '../internal/maybe-promise.ts'
 
@@ -31,8 +30,7 @@ export const keyOfPrincipal = (principal: string, key: MaybePromise<string>): Ma
   whenever(key, (each) => bounded(JSON.stringify([principal, each])))
 
 /** Hashes the raw bytes: different JSON can parse to the same number. */
-export const keyOfBody = (body: Uint8Array | ParsedBody): MaybePromise<string> =>
-  hashed(ArrayBuffer.isView(body) ? body : JSON.stringify(body.parsed))
+export const keyOfBody = (body: Uint8Array): MaybePromise<string> => hashed(body)
 
 export const bounded = (key: string): MaybePromise<string> =>
   key.length <= maxKeyLength ? key : hashed(JSON.stringify(key))

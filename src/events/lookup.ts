@@ -1,7 +1,9 @@
 import { WebhookError } from '../errors.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
+import { encoder } from '../internal/utf8.ts'
+import { noHeaders } from './kept-input.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
-import { makeEvent, noHeaders, type Parsing } from './parse.ts'
+import { makeEvent, type Parsing } from './parse.ts'
 
 /** What became of a look-up: stored, seen before, or ignored because no handler or expectation wants its type. */
 export type LookupOutcome = 'accepted' | 'duplicate' | 'ignored'
@@ -14,7 +16,7 @@ export function parseLookup(parsing: Parsing, found: object): MaybePromise<Media
   const { principal: named, ...fields } = (found ?? {}) as { readonly principal?: unknown }
   const principal = lookedUpText('principal', named)
   const { reading, payload } = parsing.sender.readLookup(fields)
-  const body = { parsed: payload }
+  const body = encoder.encode(JSON.stringify(payload))
   const delivery = { method: 'POST', url: '/', headers: noHeaders, body }
   return makeEvent(parsing, reading, payload, body, delivery, { principal }, 'lookup')
 }

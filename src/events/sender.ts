@@ -1,4 +1,4 @@
-import type { DeliveryHeaders, ParsedBody } from '../delivery.ts'
+import type { DeliveryHeaders } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import type { EventFields } from './event.ts'
@@ -28,7 +28,7 @@ export interface AnySender {
   /** Reads the result of a look-up. @throws WebhookError `malformed` */
   readLookup(found: object): { readonly reading: Reading; readonly payload: JsonObject }
   /** Derives the key of an event without an id. */
-  keyOf(reading: Reading, body: Uint8Array | ParsedBody): MaybePromise<string>
+  keyOf(reading: Reading, body: Uint8Array): MaybePromise<string>
   /** Builds the event in its stored form: JSON, except for `emittedAt`. */
   toEvent(reading: Reading, key: string, origin: Origin, payload: JsonObject): MediaEvent
   /**

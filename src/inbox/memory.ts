@@ -135,7 +135,7 @@ class MemoryInbox implements Inbox {
     this.deadLetters = new MemoryDeadLetters(
       maxDeadLetters,
       (deadEvent) => this.#replay(deadEvent),
-      async (unreadable) => this.#acceptAgain(await parse(unreadable), unreadable.receivedAt),
+      async (unreadable) => this.#acceptAgain(await parse(unreadable), unreadable),
       ({ key }) => logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
     )
     const onLost = (key: string) => this.#leaseLost(key)
@@ -242,9 +242,9 @@ class MemoryInbox implements Inbox {
   }
 
   /** Accepts a once unreadable delivery's event. Its sender may have sent it again meanwhile. */
-  async #acceptAgain(event: MediaEvent, receivedAt: Date): Promise<void> {
+  async #acceptAgain(event: MediaEvent, { receivedAt, trace }: UnreadableDelivery): Promise<void> {
     const sinceNow = { attempts: 0, completed: [], since: Date.now() }
-    if ((await this.accept({ event, receivedAt }, {}, sinceNow)) === 'overloaded') throw overloaded()
+    if ((await this.accept({ event, receivedAt, trace }, {}, sinceNow)) === 'overloaded') throw overloaded()
   }
 
   keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {

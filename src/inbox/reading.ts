@@ -13,15 +13,18 @@ export interface HandlerFailure {
   readonly final?: true | undefined
 }
 
-/** A verified delivery that could not be parsed. Its URL and other headers are dropped: they contain secrets. */
+/** A verified delivery that could not be parsed. Its other headers are dropped: they contain secrets. */
 export interface UnreadableDelivery {
   readonly reason: string
   readonly receivedAt: Date
   /** The id that the verifier vouches for, or the header that `eventKey` names. */
   readonly eventId: string | undefined
   readonly principal?: string | undefined
-  /** The headers that the sender's `read` asks for, such as one with the type. */
-  readonly headers?: Readonly<Record<string, string>> | undefined
+  /** The headers that `read` or `eventKey` asks for, by lower-case name. `null` for one that was missing. */
+  readonly headers?: Readonly<Record<string, string | null>> | undefined
+  /** Without the verifier's token, if an `eventKey` function asks for the URL. */
+  readonly url?: string | undefined
+  readonly trace?: TraceCarrier | undefined
   /** The bytes as sent. If another parser consumed them, JSON written from the parsed body. */
   readonly body: Uint8Array
 }
@@ -40,7 +43,7 @@ export type TraceCarrier = Readonly<Record<string, string>>
 
 /** An event that could not be handled, or a delivery that could not be parsed. */
 export interface DeadLetter {
-  /** The event's key. For an unreadable delivery, a hash of its body. */
+  /** The event's key. For an unreadable delivery, a hash of what it kept. */
   readonly key: string
   /** `undefined` for an unreadable delivery. */
   readonly event: MediaEvent | undefined

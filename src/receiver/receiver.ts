@@ -1,5 +1,6 @@
-import type { Delivery, ParsedBody } from '../delivery.ts'
+import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
+import { KeyInput } from '../events/kept-input.ts'
 import { type LookupOutcome, parseLookup } from '../events/lookup.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { mediaService } from '../events/media-service/sender.ts'
@@ -31,7 +32,16 @@ import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './opt
 import { checkPlatform, whyNotExpect } from './platform.ts'
 import { createReporter } from './reporter.ts'
 import { SenderChanges } from './sender-changes.ts'
-import { accept, acceptAndHandle, guard, isRejection, keepUnreadable, readBody, verifyDelivery } from './steps.ts'
+import {
+  accept,
+  acceptAndHandle,
+  bytesOf,
+  guard,
+  isRejection,
+  keepUnreadable,
+  readBody,
+  verifyDelivery,
+} from './steps.ts'
 import type { DeliverySpan } from './telemetry.ts'
 
 /**
@@ -73,7 +83,8 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
   const { maxBodyBytes = 65_536, bodyTimeoutMs = 10_000, ackTimeoutMs = 2_500 } = options
   const { retry = ack === 'handled' ? undefined : {} } = options
   const sender: AnySender = options.sender ?? mediaService
-  const parsing: Parsing = { sender, keySource: options.eventKey }
+  const keyInput = new KeyInput((url) => verifier.withoutToken?.(url) ?? url)
+  const parsing: Parsing = { sender, keySource: options.eventKey, keyInput }
   const logger = safeLogger(options.logger ?? consoleLogger)
   const lossWithoutWait = checkPlatform(definition, ack, logger, options.platform)
   const registry = new HandlerRegistry(sender, options.handlers, retry, definition.limits ? undefined : definition.name)
@@ -140,12 +151,13 @@ function deliveryPath(setup: Setup) {
       const decidedEarly = isPromise(earlyDecision) ? await earlyDecision : earlyDecision
       if (decidedEarly !== undefined && isRejection(decidedEarly)) return reject(decidedEarly, startedAt, event, span)
       const read = readBody(delivery, maxBodyBytes, bodyTimeoutMs)
-      const body = isPromise(read) ? await read : read
-      const decision = decidedEarly ?? verifyDelivery(verifier, delivery, bodyTimeoutMs, body)
+      const given = isPromise(read) ? await read : read
+      const decision = decidedEarly ?? verifyDelivery(verifier, delivery, bodyTimeoutMs, given)
       const vouched = isPromise(decision) ? await decision : decision
       if (isRejection(vouched)) return reject(vouched, startedAt, event, span)
       senderChanges.checkSignature(delivery)
-      const parsed = parse(delivery, body, vouched)
+      const body = bytesOf(given)
+      const parsed = parse(delivery, body, vouched, span)
       event = isPromise(parsed) ? await parsed : parsed
       senderChanges.check(event)
       const accepting = handOver(event, delivery, span)
@@ -162,24 +174,30 @@ function deliveryPath(setup: Setup) {
   }
 
   /** Parses the event. The inbox keeps a malformed delivery, since it was verified. */
-  function parse(delivery: Delivery, body: Uint8Array | ParsedBody, vouched: Vouched): MaybePromise<MediaEvent> {
+  function parse(
+    delivery: Delivery,
+    body: Uint8Array,
+    vouched: Vouched,
+    span?: DeliverySpan,
+  ): MaybePromise<MediaEvent> {
     try {
       const parsed = parseEvent(parsing, body, delivery, vouched)
-      return isPromise(parsed) ? parsed.catch((thrown) => keep(thrown, delivery, body, vouched)) : parsed
+      return isPromise(parsed) ? parsed.catch((thrown) => keep(thrown, delivery, body, vouched, span)) : parsed
     } catch (thrown) {
-      return keep(thrown, delivery, body, vouched)
+      return keep(thrown, delivery, body, vouched, span)
     }
   }
 
   async function keep(
     thrown: unknown,
     delivery: Delivery,
-    body: Uint8Array | ParsedBody,
+    body: Uint8Array,
     vouched: Vouched,
+    span?: DeliverySpan,
   ): Promise<never> {
     const error = toRejectionError(thrown)
     if (error.code === 'malformed')
-      await keepUnreadable(inbox, parsing, error, delivery, body, vouched).catch((err) =>
+      await keepUnreadable(inbox, parsing, error, delivery, body, vouched, traceOf(span)).catch((err) =>
         throttled(logger).error({ err }, 'the inbox could not keep an unreadable delivery'),
       )
     throw error
@@ -193,13 +211,15 @@ function deliveryPath(setup: Setup) {
   }
 
   function putInInbox(event: MediaEvent, waitUntil: AcceptOptions['waitUntil'], span?: DeliverySpan) {
-    const accepted = { event, receivedAt: new Date(), trace: span && reporter.guarded('telemetry', () => span.trace) }
+    const accepted = { event, receivedAt: new Date(), trace: traceOf(span) }
     const keepAlive =
       waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
     return ack === 'accepted'
       ? accept(inbox, accepted, keepAlive)
       : acceptAndHandle(conflicts, accepted, ackTimeoutMs, keepAlive)
   }
+
+  const traceOf = (span?: DeliverySpan) => span && reporter.guarded('telemetry', () => span.trace)
 
   function reject(error: RejectionError, startedAt: number, event?: MediaEvent, span?: DeliverySpan): Acknowledgement {
     const acknowledgement = rejection(error.code, error.message)

@@ -1,7 +1,8 @@
 import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import type { Parsing, Vouched } from '../events/parse.ts'
+import { keepInput, type Parsing, type Vouched } from '../events/parse.ts'
 import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/inbox.ts'
+import type { TraceCarrier } from '../inbox/reading.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import { encoder } from '../internal/utf8.ts'
@@ -61,18 +62,20 @@ function checkBody(
   if (read === 'too_large') throw tooLarge(maxBodyBytes)
   if (!ArrayBuffer.isView(read)) {
     if (read.parsed === undefined) throw bodyConsumed(read, 'left no body')
-    if (sizeOf(read.parsed) > maxBodyBytes) throw tooLarge(maxBodyBytes)
+    // Its parser may have decompressed it, so `content-length` says nothing.
+    if (bytesOf(read).byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
   } else if (read.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
   return read
 }
 
-/** Size of a parsed value as JSON (bytes). Its parser may have decompressed it, so `content-length` says nothing. */
-function sizeOf(parsed: unknown): number {
+/** Returns the bytes, or writes another parser's value as JSON: the application owns that value and may change it. */
+export function bytesOf(body: Uint8Array | ParsedBody): Uint8Array {
+  if (ArrayBuffer.isView(body)) return body
   try {
-    return encoder.encode(JSON.stringify(parsed)).byteLength
+    return encoder.encode(JSON.stringify(body.parsed))
   } catch {
-    // Not serialisable; parsing rejects it.
-    return 0
+    // Not JSON. Parsing rejects it.
+    return noBytes
   }
 }
 
@@ -137,21 +140,23 @@ const unauthorized = (cause: unknown): RejectionError =>
 /** Stores a verified delivery that could not be parsed. No-op if the inbox keeps none. */
 export async function keepUnreadable(
   inbox: Inbox,
-  { sender, keySource }: Parsing,
+  parsing: Parsing,
   { message, cause }: Error,
-  { headers }: Delivery,
-  body: Uint8Array | ParsedBody,
+  delivery: Delivery,
+  body: Uint8Array,
   vouched: Vouched | undefined,
+  trace: TraceCarrier | undefined,
 ): Promise<void> {
   const detail = cause instanceof Error ? cause.message : cause
-  const kept = Array.from(sender.headers, (name) => [name, headers.get(name)]).filter(([, value]) => value !== null)
+  const { keySource } = parsing
   await inbox.keepUnreadable?.({
     reason: detail === undefined ? message : `${message} (${detail})`,
     receivedAt: new Date(),
-    eventId: (typeof keySource === 'object' && headers.get(keySource.header)) || vouched?.eventId,
+    eventId: (typeof keySource === 'object' && delivery.headers.get(keySource.header)) || vouched?.eventId,
     principal: vouched?.principal || undefined,
-    ...(kept.length > 0 && { headers: Object.fromEntries(kept) }),
-    body: ArrayBuffer.isView(body) ? body : encoder.encode(JSON.stringify(body.parsed)),
+    ...keepInput(parsing, delivery),
+    ...(trace && { trace }),
+    body,
   })
 }
 

@@ -14,6 +14,7 @@ export function anyOf(...verifiers: readonly Verifier[]): Verifier {
   return {
     name: `anyOf(${verifiers.map(({ name }) => name).join(', ')})`,
     needsBytes: verifiers.some(({ needsBytes }) => needsBytes !== false),
+    withoutToken: (url) => verifiers.reduce((rest, each) => each.withoutToken?.(rest) ?? rest, url),
     async verify(delivery) {
       const reasons: string[] = []
       let outage: Verification | undefined

@@ -34,9 +34,11 @@ export function urlToken(options: UrlTokenOptions): Verifier {
     credentialOf: part === 'query' ? spacesArePluses : undefined,
   })
   const read = part === 'query' ? (url: string) => queryTokens(url, parameter) : pathTokens
+  const withoutToken = part === 'query' ? (url: string) => withoutParameter(url, parameter) : withoutLastSegment
   return {
     name: 'urlToken',
     needsBytes: false,
+    withoutToken,
     verify(delivery) {
       const tokens = read(delivery.url)
       if (tokens.length > 1) return notVerified(`the URL has several parameters named ${parameter}`)
@@ -62,4 +64,18 @@ function pathTokens(url: string): string[] {
   } catch {
     return []
   }
+}
+
+const withoutParameter = (url: string, parameter: string): string =>
+  url.replace(/\?[^#]*/, (query) => {
+    const kept = query
+      .slice(1)
+      .split('&')
+      .filter((pair) => !new URLSearchParams(pair).has(parameter))
+    return kept.length > 0 ? `?${kept.join('&')}` : ''
+  })
+
+function withoutLastSegment(url: string): string {
+  const [path = ''] = url.split(/[?#]/, 1)
+  return path.slice(0, path.lastIndexOf('/') + 1) + url.slice(path.length)
 }

@@ -36,6 +36,8 @@ export interface Verifier {
   readonly needsBytes: boolean
   /** Verifies one delivery, within the receiver's `bodyTimeoutMs`. */
   verify(delivery: SignedDelivery): MaybePromise<Verification>
+  /** Removes the token from a URL, for what is stored or made an event key. Absent if the URL holds none. */
+  readonly withoutToken?: ((url: string) => string) | undefined
 }
 
 /** Accepts the delivery. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { KeyInput } from '../../src/events/kept-input.ts'
 import { mediaService } from '../../src/events/media-service/sender.ts'
 import { parseEvent } from '../../src/events/parse.ts'
 import type { DeliveryReport, EventKeySource, Verification } from '../../src/index.ts'
@@ -121,8 +122,14 @@ test('a key from a function stays apart from those that inboxes make, and may be
 })
 
 describe('an unreadable delivery that is parsed again, without its headers,', () => {
+  const keyInput = new KeyInput()
   const parse = (keySource: EventKeySource) =>
-    parseEvent({ sender: mediaService, keySource }, { parsed: flat }, undefined, { eventId: 'id-7' })
+    parseEvent(
+      { sender: mediaService, keySource, keyInput },
+      new TextEncoder().encode(JSON.stringify(flat)),
+      undefined,
+      { eventId: 'id-7' },
+    )
 
   test('keeps the id that was taken from its header', async () => {
     expect((await parse({ header: 'x-event-id' })).key).toBe('id-7')

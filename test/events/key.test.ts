@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { KeyInput } from '../../src/events/kept-input.ts'
 import { mediaService } from '../../src/events/media-service/sender.ts'
 import { parseEvent } from '../../src/events/parse.ts'
 import { encodePayload, type Payload, samplePayload } from '../../src/testing/index.ts'
@@ -9,8 +10,8 @@ const delivery = { method: 'POST', url: '/', headers: new Headers(), body: new U
 
 /** Returns the event key of a delivery with this payload. */
 async function keyOf(payload: object): Promise<string> {
-  const asSent = JSON.parse(JSON.stringify(payload))
-  return (await parseEvent({ sender: mediaService, keySource: undefined }, { parsed: asSent }, delivery)).key
+  const parsing = { sender: mediaService, keySource: undefined, keyInput: new KeyInput() }
+  return (await parseEvent(parsing, new TextEncoder().encode(JSON.stringify(payload)), delivery)).key
 }
 
 const sample = samplePayload('encoding.finished')

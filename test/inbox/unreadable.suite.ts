@@ -33,6 +33,9 @@ export const genuine: Partial<ReceiverOptions> = { verify: urlToken({ secret }) 
 export const future =
   '{"type":"encoding.finished","media_id":{"id":"m1"},"title":"A title", "emitted_at":"2026-03-01T12:00:00Z"}'
 const bytes = (text: string) => new TextEncoder().encode(text)
+const anything: StandardSchema = {
+  '~standard': { version: 1, vendor: 'test', validate: (value) => ({ value }) },
+}
 
 /** Runs a function as a later version of this package would, which can parse `future`. */
 export async function upgraded<T>(run: () => Promise<T>): Promise<T> {
@@ -199,18 +202,93 @@ export function checkUnreadable(open: OpenReceiver): void {
       for (const each of secrets) expect(text).not.toContain(each)
     })
 
-    test('is handled with the key of its payload if eventKey is a function that reads headers', async () => {
-      const eventKey: ReceiverOptions['eventKey'] = (_, { headers }) => `${headers.get('x-event-id')}`
+    test.each<[string, ReceiverOptions['eventKey'], { id?: string }]>([
+      ['is a header', { header: 'X-Event-Id' }, { id: 'a b' }],
+      ['reads a header', (_, { headers }) => `${headers.get('X-Event-Id')}`, { id: 'a b' }],
+      [
+        'reads a header beside the event',
+        ({ type }, { headers }) => `${type} ${headers.get('x-event-id')}`,
+        { id: '1' },
+      ],
+      [
+        'reads a header that is missing',
+        ({ principal, key }, { headers }) => JSON.stringify([principal, headers.get('x-event-id') ?? key]),
+        {},
+      ],
+      [
+        'reads the URL',
+        (_, delivery) => new URL(delivery.url, 'http://localhost').searchParams.get('id') ?? '',
+        { id: 'a b' },
+      ],
+      ['takes the whole URL', (_, delivery) => delivery.url, { id: '1' }],
+    ])('is the same event as its repetition if eventKey %s', async (_, eventKey, { id }) => {
       const { receiver, deadLetters, handled } = await opened(open, { ...genuine, eventKey })
-      for (const id of ['m1', 'm2']) {
-        await deliver(receiver, future.replace('"m1"', `"${id}"`), { url, headers: { 'x-event-id': id } })
-      }
+      const sent =
+        id === undefined ? { url } : { url: `${url}&id=${encodeURIComponent(id)}`, headers: { 'x-event-id': id } }
+      await deliver(receiver, future, sent)
+      const [deadLetter] = await deadLetters.list()
+      expect(JSON.stringify(deadLetter)).not.toContain(secret)
+      expect(await upgraded(async () => deadLetters.replay(deadLetter?.key ?? ''))).toBe(true)
+      await until(async () => handled.length === 1)
+      expect(handled[0]?.key).not.toContain(secret)
+      expect(await upgraded(async () => deliver(receiver, future, sent))).toMatchObject({ outcome: 'duplicate' })
+    })
+
+    test.each<[string, Partial<ReceiverOptions>]>([
+      ['the header of eventKey', { ...genuine, eventKey: { header: 'x-event-id' } }],
+      ['a header that eventKey reads', { ...genuine, eventKey: (_, { headers }) => `${headers.get('x-event-id')}` }],
+      ['a URL that eventKey reads', { ...genuine, eventKey: (_, delivery) => delivery.url }],
+      [
+        'the verifier',
+        {
+          verify: {
+            name: 'ids',
+            needsBytes: false,
+            verify: ({ headers }) => ({ verified: true, eventId: `${headers.get('x-event-id')}` }),
+          },
+        },
+      ],
+    ])('is another one if its bytes are equal but its id is not, by %s', async (_, options) => {
+      const { receiver, deadLetters, handled } = await opened(open, options)
+      for (const id of ['1', '2', '2'])
+        await deliver(receiver, future, { url: `${url}&id=${id}`, headers: { 'x-event-id': id } })
       const kept = await deadLetters.list()
       expect(kept).toHaveLength(2)
       for (const { key } of kept) expect(await upgraded(async () => deadLetters.replay(key))).toBe(true)
       await until(async () => handled.length === 2)
-      expect(handled.map(({ mediaId }) => mediaId).toSorted()).toEqual(['m1', 'm2'])
-      expect(await deadLetters.list()).toEqual([])
+      expect(new Set(handled.map(({ key }) => key)).size).toBe(2)
+    })
+
+    test('is another one if a header that its sender reads differs, even if nothing was parsed yet', async () => {
+      const sender = defineSender({
+        name: 'own',
+        events: { push: anything },
+        read: ({ media_id }, headers) => ({ id: headers.get('x-id'), type: 'push', mediaId: media_id.id }),
+      })
+      const { receiver, deadLetters } = await opened(open, { ...genuine, sender } as never)
+      for (const id of ['1', '2']) await deliver(receiver, '{"media_id":', { url, headers: { 'x-id': id } })
+      expect((await deadLetters.list()).map(({ unreadable }) => unreadable?.headers)).toEqual([
+        { 'x-id': '2' },
+        { 'x-id': '1' },
+      ])
+    })
+
+    test('has the key of the header that eventKey names, though its sender reads an id too', async () => {
+      const sender = defineSender({
+        name: 'own',
+        events: { push: anything },
+        read: ({ media_id }) => ({ id: 'of the payload', type: 'push', mediaId: media_id }),
+      })
+      const { receiver, deadLetters, handled } = await opened(open, {
+        ...genuine,
+        sender,
+        eventKey: { header: 'x-event-id' },
+      } as never)
+      await deliver(receiver, future, { url, headers: { 'x-event-id': 'id-1' } })
+      const [deadLetter] = await deadLetters.list()
+      await upgraded(async () => deadLetters.replay(deadLetter?.key ?? ''))
+      await until(async () => handled.length === 1)
+      expect(handled[0]?.key).toBe('id-1')
     })
 
     test('is handled with its principal, and kept once for each principal that sends the same bytes', async () => {

@@ -1,4 +1,3 @@
-import type { ParsedBody } from '../../delivery.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { UnknownEventType } from '../event.ts'
 import type { JsonObject } from '../json.ts'
@@ -30,7 +29,7 @@ export const mediaService: MediaService = {
  * Derives the event key. Deliveries carry no id, but retries were observed to repeat `emitted_at` to the nanosecond, so
  * its raw text is part of the key. Without it, or with a field of the wrong type, hashes the body.
  */
-function keyOf(event: WireEvent, body: Uint8Array | ParsedBody): MaybePromise<string> {
+function keyOf(event: WireEvent, body: Uint8Array): MaybePromise<string> {
   const { type, mediaId, userId = '', emittedAt, qualities = '', status = '', issues } = event
   if (emittedAt === undefined || issues.length > 0) return keyOfBody(body)
   // JSON is unambiguous and escapes lone surrogates, which UTF-8 would make equal.

@@ -10,7 +10,7 @@ import type { DeadEvent, EventRecord, FailedAttempt, HandlerFailure, Pause, Unre
 export interface UnreadableData {
   readonly key: string
   readonly unreadable: Record<'reason' | 'receivedAt' | 'body', string> &
-    Pick<Partial<UnreadableDelivery>, 'eventId' | 'principal' | 'headers'>
+    Omit<Partial<UnreadableDelivery>, 'reason' | 'receivedAt' | 'body'>
   /** When a failed replay stored it again (Unix ms). */
   readonly keptAgainAt?: number
 }

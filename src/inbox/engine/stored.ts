@@ -9,21 +9,23 @@ import type { DeadLetter, EventRecord, FailedAttempt, HandlerFailure, Unreadable
 export const maxUnreadable = 1_000
 
 /**
- * Makes an unreadable delivery's key: a hash of its body and kept headers, which the sender repeats. The principal
- * keeps tenants apart that send the same bytes.
+ * Makes an unreadable delivery's key: a hash of all that can decide its event key. The sender repeats that. The
+ * principal keeps tenants apart that send the same bytes.
  */
 export async function unreadableKey({
   body,
-  headers,
+  eventId,
+  headers = {},
+  url,
   principal,
-}: Pick<UnreadableDelivery, 'body' | 'headers' | 'principal'>): Promise<string> {
-  const ofBody = await sha256(body as Uint8Array<ArrayBuffer>)
-  const digest = headers === undefined ? ofBody : await sha256(ofBody + JSON.stringify(headers))
+}: Omit<UnreadableDelivery, 'reason' | 'receivedAt'>): Promise<string> {
+  const sent = Object.entries(headers).filter(([, value]) => value !== null)
+  const digest = await sha256(JSON.stringify([await sha256(body as Uint8Array<ArrayBuffer>), eventId, sent, url]))
   return ['unreadable', digest.slice(0, 32), ...(principal === undefined ? [] : [principal])].join(':')
 }
 
 export function unreadableDeadLetter(unreadable: UnreadableDelivery, key: string): DeadLetter {
-  const { reason, receivedAt } = unreadable
+  const { reason, receivedAt, trace } = unreadable
   return {
     key,
     event: undefined,
@@ -33,6 +35,7 @@ export function unreadableDeadLetter(unreadable: UnreadableDelivery, key: string
     completed: [],
     failures: [{ handler: 'none', message: reason }],
     diedAt: receivedAt,
+    ...(trace && { trace }),
   }
 }
 

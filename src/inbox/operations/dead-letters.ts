@@ -23,8 +23,9 @@ export async function parseAgain(
   unreadable: UnreadableDelivery,
 ): Promise<ParsedEvent> {
   const event = await parse(unreadable)
+  const { receivedAt, trace } = unreadable
   const owed = handlersOf(event)
-  return { event, receivedAt: unreadable.receivedAt, owed: owed.length > 0 ? owed : undefined }
+  return { event, receivedAt, trace, owed: owed.length > 0 ? owed : undefined }
 }
 
 /** Converts a dead letter to the record that `events` lists. */

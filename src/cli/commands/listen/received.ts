@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { nodeHandler } from '../../../../adapters/node.ts'
+import { KeyInput } from '../../../events/kept-input.ts'
 import { mediaService } from '../../../events/media-service/sender.ts'
 import { parseEvent } from '../../../events/parse.ts'
 import type { Reading } from '../../../events/sender.ts'
@@ -109,7 +110,7 @@ const fieldsOf = (raw: readonly string[]): [string, string][] =>
 
 async function eventOf({ body }: ReceivedDelivery, delivery: Delivery): Promise<MediaEvent | undefined> {
   try {
-    return await parseEvent({ sender: anySender, keySource: undefined }, body, delivery)
+    return await parseEvent({ sender: anySender, keySource: undefined, keyInput: new KeyInput() }, body, delivery)
   } catch {
     return undefined
   }
