@@ -11,7 +11,7 @@ import type { ReplayParsing, Replays } from '../../../src/inbox/sql/dead-letters
 import type { ClaimedEvent, HeldEvent } from '../../../src/inbox/sql/event.ts'
 import type { EventReading } from '../../../src/inbox/sql/event-reading.ts'
 import { writeHandled } from '../../../src/inbox/sql/handled-record.ts'
-import { SqlInbox } from '../../../src/inbox/sql/inbox.ts'
+import { SqlInbox, withOwed } from '../../../src/inbox/sql/inbox.ts'
 import type {
   ClaimRequest,
   ClaimResult,
@@ -99,7 +99,9 @@ export class LibsqlStore implements EventStore {
       this.#write(async (tx) => {
         const gone = await tx.execute({ sql: 'DELETE FROM dead_letter WHERE hash = ?', args: [hash(key)] })
         if (gone.rowsAffected === 0) return false
-        const id = await store(tx, { accepted: parsed, owed: [], changes: undefined })
+        const changes = host.expectations?.(parsed)
+        const owing = changes && withOwed(changes, host.handlersOf)
+        const id = await store(tx, { accepted: parsed, owed: [], changes: owing })
         return id ?? true
       })
   }
