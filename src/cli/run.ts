@@ -2,6 +2,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { ApiError } from '../client/index.ts'
 import { WebhookError } from '../errors.ts'
 import { withRefusedHint } from '../internal/refused.ts'
+import { suggestion } from '../internal/suggestion.ts'
 import { commands } from './commands/index.ts'
 import { commandHelp, listHelp, program } from './help.ts'
 import { asksForHelp, readArguments } from './shared/arguments.ts'
@@ -9,7 +10,6 @@ import type { Command, CommandGroup } from './shared/command.ts'
 import { fit } from './shared/fit.ts'
 import { flagName, UsageError } from './shared/flags.ts'
 import { createScreen, type ProgramContext, type Screen } from './shared/screen.ts'
-import { suggestion } from './shared/suggestion.ts'
 import { plain } from './shared/text.ts'
 
 const summary = "tools to develop and operate receivers of a media service's webhooks"

@@ -85,7 +85,12 @@ export function checkDashboardOptions(options: DashboardOptions): DashboardOptio
     throw invalid("origin must be a scheme and a host, such as 'https://ops.example.com'")
   if (redact !== undefined && redact !== true && typeof redact !== 'function')
     throw invalid('redact must be true or a function that returns the payload to show')
-  return { ...options, path: path.replace(/\/$/, '') }
+  return {
+    path: path.replace(/\/$/, ''),
+    authorize: authorize.bind(options),
+    ...(origin && { origin }),
+    ...(redact && { redact }),
+  }
 }
 
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `dashboard: ${message}`)

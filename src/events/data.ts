@@ -20,17 +20,30 @@ export function validate(schema: StandardSchema | undefined, data: unknown): unk
 const maxPath = 200
 
 function resultOf(schema: StandardSchema, data: unknown): SchemaResult<unknown> {
-  let cause: unknown = 'the schema is async'
+  let cause: unknown = 'the schema returned no result'
   try {
     // Copied: arktype writes its transforms into the input, which is stored and validated again.
     const result = schema['~standard'].validate(structuredClone(data))
-    if (!isPromise(result)) return result
-    // An unhandled rejection would end the process.
-    result.then(undefined, () => {})
+    if (isPromise(result)) cause = whyPromise(schema, data, result)
+    else if (isObject(result)) return result
   } catch (error) {
     cause = error
   }
   throw new WebhookError('malformed', 'field data: its schema failed', { cause })
+}
+
+const isAsyncSchema = 'the schema is async'
+
+/** A zod schema also returns a promise if a function in it throws: it then tries again asynchronously. */
+function whyPromise(schema: StandardSchema, data: unknown, promise: Promise<unknown>): unknown {
+  // An unhandled rejection would end the process.
+  promise.then(undefined, () => {})
+  try {
+    ;(schema as { safeParse?(data: unknown): unknown }).safeParse?.(structuredClone(data))
+  } catch (error) {
+    if (!/synchronous parse/.test(String((error as Partial<Error> | undefined)?.message))) return error
+  }
+  return isAsyncSchema
 }
 
 /**
@@ -48,14 +61,12 @@ function isAsync(schema: StandardSchema): boolean {
   if ((schema as { readonly async?: unknown }).async === true) return true
   try {
     const result = schema['~standard'].validate(undefined)
-    if (isPromise(result)) {
-      result.then(undefined, () => {})
-      return true
-    }
+    if (isPromise(result) && whyPromise(schema, undefined, result) === isAsyncSchema) return true
   } catch {
     // A schema that throws for `undefined` may still validate data.
   }
-  return holdsAsync(schema, new Set())
+  // Other libraries' schemas may hold async functions that don't validate.
+  return '_zod' in schema && holdsAsync(schema, new Set())
 }
 
 /** The parts of a zod schema or check that can hold user functions. */

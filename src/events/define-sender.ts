@@ -1,10 +1,10 @@
 import type { DeliveryHeaders } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
-import { aFunction, anObject, checkOptions, required, text } from '../internal/check-options.ts'
+import { aFunction, aPlainObject, checkOptions, required, text } from '../internal/check-options.ts'
 import { isPromise, whenever } from '../internal/maybe-promise.ts'
 import { checkSchema, validate } from './data.ts'
 import type { UnknownEventType } from './event.ts'
-import { isDate, isObject, type JsonObject, readTime, withoutPrototypes } from './json.ts'
+import { deepFreeze, inOrder, isDate, isObject, type JsonObject, readTime, withoutPrototypes } from './json.ts'
 import { recordHeaders } from './kept-input.ts'
 import { bounded, keyOfBody } from './key.ts'
 import { wrongLookup } from './lookup.ts'
@@ -23,7 +23,7 @@ export interface SenderDefinition<Data> {
   readonly events: { readonly [Type in keyof Data]: StandardSchema<Data[Type]> }
   /**
    * Reads a payload. If it throws, the delivery is `malformed`: answered 400 and kept as unreadable.
-   * @param payload the JSON object as sent, without prototypes and `__proto__`
+   * @param payload the JSON object as sent, frozen, without prototypes and `__proto__`
    * @param headers for senders that put the type or id there. Unreadable deliveries keep each header you read, so read
    * no secret
    */
@@ -76,10 +76,10 @@ type StoredEvent = MediaEvent & { readonly data?: unknown }
 export function defineSender<Data extends object>(definition: SenderDefinition<Data>): Sender<Data> {
   checkOptions('defineSender', definition ?? null, {
     name: required(text),
-    events: required(anObject),
+    events: required(aPlainObject),
     read: required(aFunction),
   })
-  const { name, events, read } = definition
+  const { name, events } = definition
   const schemas = new Map<string, StandardSchema>(Object.entries(events))
   if (schemas.size === 0) throw invalid('events: give at least one event type')
   if (name === 'media-service') throw invalid('name: media-service is the name of the default sender')
@@ -97,10 +97,11 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
     types: [...schemas.keys()],
     headers,
     read(sent, from) {
-      const payload = withoutPrototypes(sent) as JsonObject
+      // Frozen: it is checked in place of the payload that is stored.
+      const payload = deepFreeze(withoutPrototypes(sent) as JsonObject)
       const given = recordHeaders(headers, from)
       return checked(
-        readWith(name, () => read(payload, given)),
+        readWith(name, () => definition.read(payload, given)),
         payload,
       )
     },
@@ -113,7 +114,9 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       const reading = checked({ type, mediaId, id, emittedAt, data: data ?? null } as SenderReading, {})
       if (reading.issues.length > 0)
         throw wrongLookup('field emittedAt: expected a valid Date, RFC 3339 or a Unix time')
-      return { reading, payload: { ...found, emittedAt: reading.emittedAt?.toISOString(), data: reading.data } }
+      const payload = { ...reading, issues: undefined, emittedAt: reading.emittedAt?.toISOString() }
+      // Its JSON makes the key, so equal look-ups need equal JSON.
+      return { reading, payload: inOrder(JSON.parse(JSON.stringify(payload))) as JsonObject }
     },
     keyOf({ type, mediaId }: DefinedReading, body) {
       // Not the body alone: type and media id may come from headers, so equal bodies can be different events.
@@ -131,8 +134,8 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
         principal,
         test: false,
         issues,
-        payload: Object.freeze(payload),
-        ...('data' in rest && { data: Object.freeze(rest.data) }),
+        payload: deepFreeze(payload),
+        ...('data' in rest && { data: deepFreeze(rest.data) }),
       })
     },
     typed(event: StoredEvent) {

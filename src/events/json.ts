@@ -59,6 +59,20 @@ function excessOf(root: JsonObject): string | undefined {
   return undefined
 }
 
+/** Freezes a JSON value and all that it holds: handlers share one event. Recursion is safe: the depth is limited. */
+export function deepFreeze<Value>(value: Value): Value {
+  if (isObject(value)) for (const key in Object.freeze(value)) if (isObject(value[key])) deepFreeze(value[key])
+  return value
+}
+
+/** Sorts the names at every depth, so that equal values have equal JSON. */
+export function inOrder(value: unknown): unknown {
+  if (!isObject(value)) return value
+  if (Array.isArray(value)) return value.map(inOrder)
+  const entries = Object.entries(value).map(([name, each]) => [name, inOrder(each)] as const)
+  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
 /**
  * Deep-copies a JSON value without prototypes, `__proto__` and `constructor.prototype`: merging the copy into another
  * object can't pollute `Object.prototype`.

@@ -1,4 +1,5 @@
 import { WebhookError } from '../errors.ts'
+import { isPlainObject } from '../internal/check-options.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { encoder } from '../internal/utf8.ts'
 import { noHeaders } from './kept-input.ts'
@@ -13,6 +14,8 @@ export type LookupOutcome = 'accepted' | 'duplicate' | 'ignored'
  * @throws WebhookError `malformed`, naming the field but not its value; `internal` if `eventKey` fails
  */
 export function parseLookup(parsing: Parsing, found: object): MaybePromise<MediaEvent> {
+  // A class's getters would be left out.
+  if (!isPlainObject(found ?? {})) throw wrongLookup('expected an object such as { type, mediaId }')
   const { principal: named, ...fields } = (found ?? {}) as { readonly principal?: unknown }
   const principal = lookedUpText('principal', named)
   const { reading, payload } = parsing.sender.readLookup(fields)

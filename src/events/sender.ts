@@ -1,6 +1,7 @@
 import type { DeliveryHeaders } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
+import { suggestion } from '../internal/suggestion.ts'
 import type { EventFields } from './event.ts'
 import type { JsonObject } from './json.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
@@ -49,6 +50,6 @@ export const typedBy = ({ typed }: AnySender, event: MediaEvent): MediaEvent => 
 /** @throws WebhookError `invalid_option` for an empty list or an unknown type */
 export function checkTypes(owner: string, types: readonly string[], { types: known }: AnySender, hint = ''): void {
   if (types.length === 0) throw new WebhookError('invalid_option', `${owner}: give at least one event type`)
-  for (const type of types)
-    if (!known.includes(type)) throw new WebhookError('invalid_option', `${owner}: unknown event type ${type}${hint}`)
+  for (const type of types.filter((each) => !known.includes(each)).map(String))
+    throw new WebhookError('invalid_option', `${owner}: unknown event type ${type}${hint}${suggestion(type, known)}`)
 }

@@ -1,4 +1,5 @@
 import type { AcceptedEvent, Attempt, AttemptResult, Handle, ParkedRun } from '../inbox/inbox.ts'
+import type { InContext } from '../internal/async-context.ts'
 import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { AttemptFailures } from './attempt-failures.ts'
@@ -132,9 +133,13 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   #run({ name, handler, limiter, timeoutMs }: RegisteredHandler): void {
     const { reporter, logger, handlerTimeoutMs } = this.#options
     const run = new HandlerRun(this, this.#accepted, this.#attempt, name, logger)
-    run.span = reporter.startRun?.({ accepted: this.#accepted, handler: name, attempt: this.#attempt.number })
+    const span = reporter.startRun?.({ accepted: this.#accepted, handler: name, attempt: this.#attempt.number })
+    run.span = span
     this.#attempt.run = run
-    run.start(limiter?.around(handler) ?? handler, timeoutMs ?? handlerTimeoutMs, reporter.inContext)
+    const inContext: InContext = span
+      ? (call, ...args) => reporter.inContext(() => reporter.within(span, () => call(...args)))
+      : reporter.inContext
+    run.start(limiter?.around(handler) ?? handler, timeoutMs ?? handlerTimeoutMs, inContext)
   }
 
   /** The handler that is running or parked. */

@@ -78,11 +78,7 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
     // A handler that hangs must not keep the process alive.
     unref(this.#timer)
     try {
-      const { span } = this
-      const result =
-        span === undefined
-          ? inContext(handler, this.event as never, this.context as never)
-          : inContext(() => span.within(() => handler(this.event as never, this.context as never)))
+      const result = inContext(handler, this.event as never, this.context as never)
       if (isPromise(result)) return this.#endWith(result)
     } catch (error) {
       return this.#end({ error })
@@ -162,7 +158,8 @@ class RunContext implements HandlerContext {
     this.#run = run
     this.key = run.event.key
     this.attempt = attempt
-    this.receivedAt = receivedAt
+    // A copy: a Date can't be frozen, and the later runs have the same.
+    this.receivedAt = new Date(receivedAt)
   }
 
   get principal(): string | undefined {

@@ -65,7 +65,7 @@ export class HandlerRegistry {
     this.#retry = retry
     this.#noLimits = noLimits
     for (const [type, handler] of Object.entries(handlers)) {
-      if (handler !== undefined) this.add([type], handler)
+      if (handler !== undefined) this.add([type], handler, {}, 'createReceiver: handlers')
     }
   }
 
@@ -79,12 +79,17 @@ export class HandlerRegistry {
   }
 
   /** @throws WebhookError `invalid_option` */
-  add(types: readonly string[] | undefined, handler: Handler<never, never>, options: HandlerOptions = {}): void {
-    checkOptions('on', options, rules)
+  add(
+    types: readonly string[] | undefined,
+    handler: Handler<never, never>,
+    options: HandlerOptions = {},
+    owner = 'on',
+  ): void {
+    checkOptions(owner, options, rules)
     const { name, tests = false, timeoutMs, retry, concurrency, rate } = options
-    checkFunction('on', handler)
-    if (types !== undefined) checkTypes('on', types, this.#sender, '; onAny receives events of every type')
-    this.#checkName('on', name)
+    checkFunction(owner, handler)
+    if (types !== undefined) checkTypes(owner, types, this.#sender, '; onAny receives events of every type')
+    this.#checkName(owner, name)
     const schedule = retry === undefined ? undefined : this.#scheduleOf(retry)
     const limiter = this.#limiterOf({ concurrency, rate })
     const settings = { types, tests, timeoutMs, retry: schedule, limiter }

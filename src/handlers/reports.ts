@@ -81,6 +81,8 @@ export interface RunReporter {
   attempt(outcome: AttemptReport['outcome'], accepted: AcceptedEvent, attempt: number): void
   /** Calls user code in the async context that created the receiver. */
   readonly inContext: InContext
+  /** Calls a function once within a span, whatever the span does. */
+  within<Result>(span: Pick<RunSpan, 'within'>, call: () => Result): Result
   /** Calls user code and logs what it throws or rejects with. Returns its result, `undefined` after a throw. */
   guarded<Result>(what: string, call: () => Result): Result | undefined
 }

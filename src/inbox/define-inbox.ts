@@ -9,8 +9,12 @@ export function defineInbox<Additions = unknown>(definition: InboxDefinition<Add
   if (typeof definition?.open !== 'function')
     throw new WebhookError('invalid_option', 'defineInbox: pass { name, open }')
   let isOpen = false
+  // Not a spread: the definition may be the instance of a class.
+  const { name, handlesNow, storage, localKeys, expects, ordersStrictly, limits, outlivesRequests } = definition
+  const features = { handlesNow, storage, localKeys, expects, ordersStrictly, limits, outlivesRequests }
   return {
-    ...definition,
+    name,
+    ...(features as Pick<InboxDefinition, keyof typeof features>),
     open(host) {
       if (isOpen) throw new WebhookError('invalid_option', `${definition.name}: an inbox serves one receiver`)
       isOpen = true

@@ -1,4 +1,5 @@
 import { WebhookError } from '../errors.ts'
+import { isPromise } from './maybe-promise.ts'
 import { maxWaitMs } from './timers.ts'
 
 /** Maximum cache size (entries). Its tables are allocated up front. */
@@ -19,7 +20,7 @@ export function checkOptions<Options extends object>(
   options: Options | undefined,
   rules: Rules<Options>,
 ): void {
-  if (options !== undefined && (typeof options !== 'object' || options === null || Array.isArray(options)))
+  if (options !== undefined && !hasOptions(options))
     throw invalid(owner, `the options must be an object, such as { ${Object.keys(rules)[0]} }`)
   for (const name in options)
     if (!Object.hasOwn(rules, name))
@@ -29,6 +30,10 @@ export function checkOptions<Options extends object>(
     if (value === undefined ? isRequired : !test(value as never)) throw invalid(owner, `${name} must be ${mustBe}`)
   }
 }
+
+/** False for what holds its entries elsewhere, such as a Map, or later, as a promise does: it would set no option. */
+export const hasOptions = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !(Symbol.iterator in value) && !isPromise(value)
 
 const invalid = (owner: string, problem: string): WebhookError =>
   new WebhookError('invalid_option', `${owner}: ${problem}`)
@@ -55,7 +60,18 @@ export const anyText: Rule = ['a string', (value) => typeof value === 'string']
 
 export const aFunction: Rule = ['a function', (value) => typeof value === 'function']
 
-export const anObject: Rule = ['an object', (value) => typeof value === 'object' && value !== null]
+/** For objects whose names the user chooses, which are listed: a Map, or an instance's methods, would be overlooked. */
+export const isPlainObject = (value: unknown): value is object => {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype = Object.getPrototypeOf(value)
+  // `Object.prototype` of any realm.
+  return prototype === null || Object.hasOwn(prototype, 'isPrototypeOf')
+}
+
+export const aPlainObject: Rule = [
+  'an object such as { name: value }, not a list, a Map or the instance of a class',
+  isPlainObject,
+]
 
 export const aDate: Rule = ['a valid Date', (value: Date | null) => !Number.isNaN(value?.getTime?.() ?? Number.NaN)]
 

@@ -18,7 +18,7 @@ import type {
   MessageResult,
 } from '../inbox/inbox.ts'
 import {
-  anObject,
+  aPlainObject,
   checkedApart,
   checkOptions,
   having,
@@ -241,7 +241,7 @@ export function checkReceiverOptions<Additions, Of extends AnySender>(options: R
 const rules: Rules<ReceiverOptions> = {
   verify: checkedApart,
   sender: having('what defineSender returns', 'read', 'toEvent'),
-  handlers: anObject,
+  handlers: aPlainObject,
   inbox: having('a definition, such as memoryInbox() (are its parentheses missing?)', 'open'),
   ack: oneOf('accepted', 'handled'),
   ackTimeoutMs: wholeNumber(),
@@ -251,9 +251,16 @@ const rules: Rules<ReceiverOptions> = {
   maxBodyBytes: wholeNumber(),
   bodyTimeoutMs: wholeNumber(),
   eventKey: checkedApart,
-  hooks: anObject,
+  hooks: checkedApart,
   platform: oneOf(...platforms),
-  telemetry: having('openTelemetry() (are its parentheses missing?)', 'startDelivery'),
+  telemetry: having(
+    'openTelemetry() (are its parentheses missing?)',
+    'opened',
+    'closing',
+    'startDelivery',
+    'startRun',
+    'measured',
+  ),
   logger: having(`a logger, which has the methods ${logLevels.join(', ')}`, ...logLevels),
 }
 

@@ -88,7 +88,7 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
   const logger = safeLogger(options.logger ?? consoleLogger)
   const lossWithoutWait = checkPlatform(definition, ack, logger, options.platform)
   const registry = new HandlerRegistry(sender, options.handlers, retry, definition.limits ? undefined : definition.name)
-  const reporter = createReporter(options.hooks ?? {}, logger, telemetry)
+  const reporter = createReporter(options.hooks, logger, telemetry)
   const schedule = retry === undefined ? undefined : retrySchedule(retry)
   const inbox = definition.open({
     handle: createDispatcher({ registry, reporter, logger, handlerTimeoutMs, retry: schedule }),
@@ -126,12 +126,7 @@ function deliveryPath(setup: Setup) {
 
   function receiveTraced(delivery: Delivery): Promise<Acknowledgement> {
     const span = telemetry && reporter.guarded('telemetry', () => telemetry.startDelivery(delivery))
-    if (span === undefined) return receive(delivery)
-    let received: Promise<Acknowledgement> | undefined
-    const start = () => (received ??= receive(delivery, span))
-    reporter.guarded('telemetry', () => span.within(start))
-    // `within` may have thrown before it called `start`, or call it later.
-    return start()
+    return span ? reporter.within(span, () => receive(delivery, span)) : receive(delivery)
   }
 
   /** Awaits only real promises: a needless await costs as much as parsing the JSON. */

@@ -1,10 +1,11 @@
+import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { type AttemptReport, type EndedRun, hasFailed, type RunReport, type RunReporter } from '../handlers/reports.ts'
 import type { AcceptedEvent, ActivityObserver } from '../inbox/inbox.ts'
 import { captureContext } from '../internal/async-context.ts'
-import { aFunction, anObject, checkOptions } from '../internal/check-options.ts'
+import { aFunction, checkOptions, hasOptions, isPlainObject } from '../internal/check-options.ts'
 import { durationText } from '../internal/duration.ts'
-import { guarded } from '../internal/guarded.ts'
+import { calledWithin, guarded } from '../internal/guarded.ts'
 import { type LogLevel, type SafeLogger, throttled } from '../internal/logger.ts'
 import { Throttle } from '../internal/throttle.ts'
 import { msSince } from '../internal/timers.ts'
@@ -54,7 +55,7 @@ export interface Reporter extends RunReporter {
 }
 
 /** Reports are built only if a hook, telemetry or the log level asks for them. */
-export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Telemetry): Reporter {
+export function createReporter(hooks: Hooks = {}, logger: SafeLogger, telemetry?: Telemetry): Reporter {
   /** An entry per registration: an object can be added twice, and each is removed once. */
   const listening: Record<keyof Observer, { readonly observer: Observer }[]> = {
     delivery: [],
@@ -97,14 +98,20 @@ export function createReporter(hooks: Hooks, logger: SafeLogger, telemetry?: Tel
     const rules = Object.fromEntries(names.map((name) => [name, aFunction]))
     // `hooks` may be an instance with state: ignore fields that are neither hooks nor functions.
     const isHook = ([name, value]: [string, unknown]) => typeof value === 'function' || Object.hasOwn(rules, name)
-    const isObject = anObject[1](each as never) && !Array.isArray(each)
-    checkOptions('hooks', isObject ? Object.fromEntries(Object.entries(each).filter(isHook)) : (each ?? null), rules)
+    checkOptions(
+      'hooks',
+      hasOptions(each) ? Object.fromEntries(Object.entries(each).filter(isHook)) : (each ?? null),
+      rules,
+    )
+    if (!isPlainObject(each) && names.every((name) => each[name] === undefined))
+      throw new WebhookError('invalid_option', `hooks: the object has no hook; there are ${names.join(', ')}`)
     return add(each, names)
   }
 
   const reporter: Reporter = {
     guarded: guardedCall,
     inContext,
+    within: (span, call) => calledWithin(span, call, (error) => threw('telemetry', error)),
     startRun: telemetry && ((run) => guardedCall('telemetry', () => telemetry.startRun(run))),
     observe: (each) => addChecked(each, hookNames),
     observeForInbox: (each) => addChecked(each, observerNames),

@@ -125,14 +125,19 @@ export const isRejection = (decision: Verified | RejectionError): decision is Re
 
 function vouchedBy(verification: Verification): Verified | RejectionError {
   if (verification?.verified === true) {
-    const { principal } = verification
-    if (principal === undefined || typeof principal === 'string') return verification
-    return unauthorized('the verifier returned a principal that is not a string')
+    const { principal, eventId } = verification
+    if (!isTextOrAbsent(principal)) return unauthorized('the verifier returned a principal that is not a string')
+    if (!isTextOrAbsent(eventId ?? undefined))
+      return unauthorized('the verifier returned an eventId that is not a string')
+    return verification
   }
-  if (verification?.unavailable !== true) return unauthorized(verification?.reason)
+  if (verification?.unavailable !== true)
+    return unauthorized(verification?.reason ?? 'the verifier returned neither { verified: true } nor a reason')
   const { error, reason } = verification
   return rejected('unavailable', 'the verifier cannot decide now', { cause: error ?? reason })
 }
+
+const isTextOrAbsent = (value: unknown): boolean => value === undefined || typeof value === 'string'
 
 const unauthorized = (cause: unknown): RejectionError =>
   rejected('unauthorized', 'the delivery could not be verified', { cause })

@@ -3,7 +3,7 @@ import { WebhookError } from '../errors.ts'
 import { mediaService } from '../events/media-service/sender.ts'
 import type { AnySender } from '../events/sender.ts'
 import type { MediaService } from '../events/types.ts'
-import { aFunction, anObject, checkOptions, oneOf, type Rules, text } from '../internal/check-options.ts'
+import { aFunction, aPlainObject, checkOptions, oneOf, type Rules, text } from '../internal/check-options.ts'
 import { encoder } from '../internal/utf8.ts'
 import type { Acknowledgement } from '../receiver/acknowledgement.ts'
 import type { Receiver } from '../receiver/options.ts'
@@ -30,7 +30,7 @@ const rules: Rules<DeliverOptions> = {
   sign: aFunction,
   format: oneOf('flat', 'envelope'),
   url: text,
-  headers: anObject,
+  headers: aPlainObject,
 }
 
 /** An acknowledgement, and a promise for the handling of the event. */

@@ -1,4 +1,5 @@
 import { WebhookError } from '../errors.ts'
+import { isPlainObject } from '../internal/check-options.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { notVerified, type SignedDelivery, type Verification, verified } from './verifier.ts'
 
@@ -67,8 +68,8 @@ export function judgeWith<Claim>(
 
 /** @throws WebhookError `invalid_option`, naming the usual cause and never the secret */
 export function readSecrets(verifier: string, secrets: Secrets): readonly Secret[] {
-  // Plain objects only: a boxed string would turn each character into a secret.
-  if (Object.prototype.toString.call(secrets) !== '[object Object]') return readList(verifier, secrets)
+  // A boxed string would turn each character into a secret.
+  if (!isPlainObject(secrets)) return readList(verifier, secrets)
   const named = Object.entries(secrets).flatMap(([principal, each]) => readList(verifier, each, principal))
   if (named.length === 0) return readList(verifier, undefined)
   if (Object.hasOwn(secrets as object, '')) throw invalid(`${verifier}: the name of a secret's owner is empty`)

@@ -251,6 +251,41 @@ describe('a delivery that the sender cannot have sent', () => {
     ])
   })
 
+  test('is kept with what a function in its schema threw, and is not called async', async () => {
+    const throwing = () => {
+      throw new TypeError('no such codec')
+    }
+    for (const schema of [
+      zod.object({ n: zod.number().transform(throwing) }),
+      z.object({ n: z.number().check(z.refine(throwing)) }),
+    ]) {
+      const { deadLetters, send } = receiving(senderOf(() => reading, untyped(schema)))
+      expect(await send({ n: 1 })).toMatchObject({ status: 400 })
+      expect((await deadLetters.list())[0]?.unreadable?.reason).toBe('field data: its schema failed (no such codec)')
+    }
+  })
+
+  test('is kept if its schema returns nothing', async () => {
+    const validate = (value: unknown) => (value === undefined ? { value } : undefined)
+    const { deadLetters, send } = receiving(
+      senderOf(() => reading, untyped({ '~standard': { version: 1, vendor: 'test', validate } })),
+    )
+    expect(await send({ n: 1 })).toMatchObject({ status: 400 })
+    expect((await deadLetters.list())[0]?.unreadable?.reason).toMatch(/the schema returned no result/)
+  })
+
+  test('is malformed if read changes the payload, which is stored as it was sent', async () => {
+    const read = (payload: { n: unknown; more: { n: unknown } }) => {
+      payload.more.n = Number(payload.more.n)
+      return reading
+    }
+    const { deadLetters, send } = receiving(
+      senderOf(untyped(read), untyped(zod.object({ more: zod.object({ n: zod.number() }) }))),
+    )
+    expect(await send({ more: { n: '7' } })).toMatchObject({ status: 400 })
+    expect((await deadLetters.list())[0]?.unreadable?.reason).toMatch(/cannot read the payload .*read.only/)
+  })
+
   test('limits the path, whose keys a sender can make up', async () => {
     const records = senderOf((data) => ({ ...reading, data }), z.record(z.string(), z.number()))
     const { send } = receiving(records)
@@ -302,6 +337,44 @@ describe('a look-up', () => {
       emittedAt: new Date(0),
       data: { id: 'asset-1' },
     })
+  })
+
+  test.each<[string, object]>([
+    [
+      'whose fields stand in another order',
+      { data: { more: { b: 2, a: [1] }, id: 'asset-1' }, emittedAt: new Date(0), mediaId: '7' },
+    ],
+    [
+      'whose absent fields are null',
+      {
+        mediaId: '7',
+        id: null,
+        principal: null,
+        emittedAt: new Date(0),
+        data: { id: 'asset-1', more: { a: [1], b: 2, c: undefined } },
+      },
+    ],
+    [
+      'whose time is a text, and whose media id a number',
+      { mediaId: 7, emittedAt: '1970-01-01T01:00:00+01:00', data: { id: 'asset-1', more: { a: [1.0], b: 2 } } },
+    ],
+  ])('is the same event as one %s', async (_, other) => {
+    const { receiver } = receiving(mux)
+    const found = { mediaId: '7', emittedAt: new Date(0), data: { id: 'asset-1', more: { a: [1], b: 2 } } }
+    expect(await receiver.accept(untyped({ type: 'video.asset.ready', ...found }))).toBe('accepted')
+    expect(await receiver.accept(untyped({ ...other, type: 'video.asset.ready' }))).toBe('duplicate')
+  })
+
+  test('is malformed if it is the instance of a class, whose getters are not copied', async () => {
+    class Found {
+      type = 'video.asset.ready'
+      mediaId = 'asset-1'
+      data = { id: 'asset-1' }
+      get id() {
+        return 'event-1'
+      }
+    }
+    await expect(receiving(mux).receiver.accept(untyped(new Found()))).rejects.toMatchObject({ code: 'malformed' })
   })
 
   test.each([
@@ -405,6 +478,38 @@ describe('defineSender', () => {
       })
       .or(zod.string())
     expect(defineSender({ ...valid, events: { a: schema } }).types).toEqual(['a'])
+  })
+
+  test.each<[string, unknown]>([
+    ['a transform of zod throws for undefined', zod.any().transform((value) => value.id.length)],
+    ['it holds an async function of its own', { ...any, load: async () => {} }],
+  ])('takes a schema although %s', (_, schema) => {
+    expect(defineSender(untyped({ ...valid, events: { a: schema } })).types).toEqual(['a'])
+  })
+
+  test.each<[string, unknown]>([
+    ['a Map', new Map([['a', any]])],
+    [
+      'the instance of a class',
+      new (class {
+        a = any
+      })(),
+    ],
+  ])('refuses events in %s', (_, events) => {
+    expect(() => defineSender(untyped({ ...valid, events }))).toThrow(/events must be an object such as/)
+  })
+
+  test('may be the instance of a class', async () => {
+    class Definition {
+      name = 'own'
+      events = { a: any }
+      readonly #type = 'a'
+      read(payload: { id: string }) {
+        return { type: this.#type, mediaId: payload.id }
+      }
+    }
+    const { send } = receiving(defineSender(untyped(new Definition())))
+    expect(await send({ id: 'm' })).toMatchObject({ status: 200 })
   })
 
   test('takes a schema that throws for what is no object', () => {

@@ -24,6 +24,7 @@ const fails = () => Promise.reject(new Error('no'))
 const reporter: RunReporter = {
   run() {},
   attempt() {},
+  within: (_span, call) => call(),
   inContext: (run, ...args) => run(...args),
   guarded: (_what, call) => call(),
 }

@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
 import { redisStore } from '../../src/idempotency/redis.ts'
 import { bullmqInbox } from '../../src/inbox/bullmq.ts'
@@ -6,6 +7,7 @@ import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import {
   basicAuth,
   createReceiver,
+  defineInbox,
   type EventType,
   headerToken,
   hmacSignature,
@@ -138,6 +140,58 @@ describe('createReceiver does not take', () => {
     expect(build({ handlers })).toThrow(invalid(/^createReceiver: handlers must be an object/))
   })
 
+  class Handlers {
+    own = () => {}
+    'encoding.finished'() {}
+  }
+  const inherited = Object.create({ 'encoding.finished': () => {} })
+  test.each<[string, unknown]>([
+    ['a Map', new Map([['encoding.finished', () => {}]])],
+    ['the instance of a class', new Handlers()],
+    ['an object that inherits them', inherited],
+    ['a list', [() => {}]],
+    ['a promise', Promise.resolve({})],
+  ])('handlers in %s, which would all be overlooked', (_, handlers) => {
+    expect(build({ handlers })).toThrow(invalid(/^createReceiver: handlers must be an object such as/))
+  })
+
+  test.each<[string, unknown]>([
+    ['a Map', new Map([['delivery', () => {}]])],
+    [
+      'an instance without any',
+      new (class {
+        deliveries() {}
+      })(),
+    ],
+    ['a promise', Promise.resolve({})],
+  ])('hooks in %s', (_, hooks) => {
+    expect(build({ hooks })).toThrow(invalid(/^hooks: /))
+  })
+
+  test.each<[string, unknown]>([
+    ['a Map', new Map([['concurrency', 1]])],
+    ['a promise', Promise.resolve({ concurrency: 1 })],
+  ])('options in %s', (_, options) => {
+    expect(() => memoryInbox(untyped(options))).toThrow(invalid(/^memoryInbox: the options must be an object/))
+  })
+
+  test('telemetry without the methods of openTelemetry', () => {
+    expect(build({ telemetry: { startDelivery() {} } })).toThrow(invalid(/telemetry must be openTelemetry\(\)/))
+  })
+
+  test.each(['encoding.finish', 'encoding_finished', 'Encoding.Finished', 'encodng.finished'])(
+    'the type %s, and says which is near',
+    (type) => {
+      const near = invalid(/did you mean 'encoding.finished'\?/)
+      const receiver = receiverWith()
+      expect(build({ handlers: { [type]: () => {} } })).toThrow(near)
+      expect(() => receiver.on(untyped(type), () => {})).toThrow(near)
+      expect(() => receiver.off(untyped(type), () => {})).toThrow(near)
+      expect(() => receiver.expect(untyped(type), { then: 'encoding.failed', within: '1 h' }, () => {})).toThrow(near)
+      expect(() => receiver.expect('file.received', { then: untyped(type), within: '1 h' }, () => {})).toThrow(near)
+    },
+  )
+
   test.each(['encoding_finished', 'video.deleted', 'constructor', ''])('handlers of the unknown type %o', (type) => {
     expect(build({ handlers: { [type]: () => {} } })).toThrow(invalid(new RegExp(`unknown event type ${type};.*onAny`)))
   })
@@ -212,4 +266,32 @@ test.each([
 test("createReceiver refuses order: 'strict' with ack: 'handled', and any other word", () => {
   expect(build({ order: 'strict', ack: 'handled' })).toThrow(invalid(/^createReceiver: order 'strict' has no effect/))
   expect(build({ order: 'by time' })).toThrow(invalid(/^createReceiver: order/))
+})
+
+test('handlers may have no prototype, come from another realm, or be left out one by one', async () => {
+  const handled: string[] = []
+  const named = (name: string) => () => void handled.push(name)
+  const bare = Object.assign(Object.create(null), { 'encoding.finished': named('bare'), 'encoding.failed': undefined })
+  const foreign = runInNewContext('({})')
+  foreign['encoding.finished'] = named('foreign')
+  for (const handlers of [bare, foreign]) {
+    const receiver = createReceiver({ verify: unverified(), handlers })
+    await (await deliver(receiver, samplePayload('encoding.finished'))).handled
+    expect(receiver.handles('encoding.failed')).toBe(false)
+  }
+  expect(handled).toEqual(['bare', 'foreign'])
+})
+
+test('an inbox may be the instance of a class', () => {
+  class Inbox {
+    get name() {
+      return 'classInbox'
+    }
+    get handlesNow() {
+      return true
+    }
+    open = inbox.open
+  }
+  const { name, handlesNow } = defineInbox(new Inbox())
+  expect({ name, handlesNow }).toEqual({ name: 'classInbox', handlesNow: true })
 })

@@ -209,6 +209,58 @@ describe('telemetry', () => {
     expect(bodies).toHaveBeenCalledOnce()
   })
 
+  test.each<[string, unknown]>([
+    [
+      'throws before the call',
+      {
+        within() {
+          throw new Error('broken')
+        },
+      },
+    ],
+    [
+      'throws after the call',
+      {
+        within(call: () => void) {
+          call()
+          throw new Error('broken')
+        },
+      },
+    ],
+    ['never calls', { within() {} }],
+    [
+      'calls twice',
+      {
+        within(call: () => void) {
+          call()
+          call()
+        },
+      },
+    ],
+    ['is null', null],
+    ['is empty', {}],
+    ['is a promise', Promise.reject(new Error('broken'))],
+  ])('has an event handled once by each handler, although a span %s', async (_, span) => {
+    const { telemetry } = watchedTelemetry()
+    const handler = vi.fn()
+    const failing = vi.fn(() => {
+      if (failing.mock.calls.length === 1) throw new Error('of the handler')
+    })
+    const errors: unknown[] = []
+    const receiver = receiverWith({
+      telemetry: { ...telemetry, startDelivery: () => untyped(span), startRun: () => untyped(span) },
+      retry: { baseMs: 1 },
+    })
+    receiver
+      .on('encoding.finished', handler)
+      .on('encoding.finished', failing)
+      .onError((error) => errors.push(error))
+    await (await deliver(receiver, payload)).handled
+    expect(handler).toHaveBeenCalledOnce()
+    expect(errors).toMatchObject([{ message: 'of the handler' }])
+    expect(failing).toHaveBeenCalledTimes(2)
+  })
+
   test('closes the inbox again when it does not take it, so that a file can be opened by the next receiver', () => {
     const { telemetry } = watchedTelemetry()
     const opened = () => {

@@ -1,7 +1,7 @@
+import { suggestion } from '../../internal/suggestion.ts'
 import { program } from '../help.ts'
 import { type Command, type CommandGroup, defineCommand } from '../shared/command.ts'
 import { UsageError } from '../shared/flags.ts'
-import { suggestion } from '../shared/suggestion.ts'
 import { fishScript } from './completion/fish.ts'
 import { levelsOf } from './completion/levels.ts'
 import { bashScript, zshScript } from './completion/posix.ts'

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util'
+import { suggestion } from '../../internal/suggestion.ts'
 import type { Command, CommandInput } from './command.ts'
 import { type Flag, type Flags, flagName, toggle, UsageError } from './flags.ts'
 import type { ProgramContext } from './screen.ts'
 import { readLine, readText } from './stdin.ts'
-import { suggestion } from './suggestion.ts'
 
 export const commonFlags = (json: string) => ({ json: toggle(json), help: toggle('print this help') })
 

@@ -41,21 +41,25 @@ export function toPayload(found: Omit<LookedUpEvent, 'principal'>): Readonly<Rec
   return Object.fromEntries(Object.entries(payload).filter(([, value]) => value !== ''))
 }
 
-// The payload joins the names with commas.
+// The payload joins the names with commas, ascending as in a delivery: their order makes no other event.
 function namesOf(qualities: unknown): string {
   if (qualities === undefined || qualities === null) return ''
   const isList = Array.isArray(qualities) && qualities.every((name) => typeof name === 'string' && !name.includes(','))
   if (!isList) throw malformedField('qualities', "a list of names without commas, such as ['360p']")
-  return qualities.join(',')
+  return qualities.toSorted(ascending.compare).join(',')
 }
 
+const ascending = new Intl.Collator('en', { numeric: true })
+
+/** Writes a time as the service does, so that a `Date` is the time of its text. */
 function timeOf(value: unknown): string {
-  if (!isDate(value)) {
-    const text = lookedUpText('emittedAt', value)
-    if (text === '' || readTime(text) !== undefined) return text
-  } else if (!Number.isNaN(value.getTime())) return value.toISOString()
+  const text = isDate(value) ? textOf(value) : lookedUpText('emittedAt', value)
+  if (text === '') return text
+  if (readTime(text) !== undefined) return text.replace(/(?:\.0+|(\.\d*[1-9])0+)?(?:Z|[+-]00:00)$/, '$1Z')
   throw malformedField('emittedAt', 'a valid Date, or RFC 3339 such as 2026-03-01T12:00:00Z')
 }
+
+const textOf = (date: Date): string => (Number.isNaN(date.getTime()) ? 'no time' : date.toISOString())
 
 const malformedField = (field: string, expected: string) => wrongLookup(`field ${field}: expected ${expected}`)
 

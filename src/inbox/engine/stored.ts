@@ -1,4 +1,5 @@
 import { sha256 } from '#crypto'
+import { deepFreeze } from '../../events/json.ts'
 import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import type { AcceptedEvent } from '../inbox.ts'
 import type { DeadLetter, EventRecord, FailedAttempt, HandlerFailure, UnreadableDelivery } from '../reading.ts'
@@ -46,7 +47,7 @@ export const reviveEvent = (event: MediaEvent): MediaEvent =>
     emittedAt: event.emittedAt && new Date(event.emittedAt),
     qualities: Object.freeze(event.qualities),
     issues: Object.freeze(event.issues),
-    payload: Object.freeze(event.payload),
+    payload: deepFreeze(event.payload),
   })
 
 export function awaitedBy(event: MediaEvent): Pick<EventRecord, 'awaited'> {

@@ -1,6 +1,6 @@
+import { suggestion } from '../../../internal/suggestion.ts'
 import type { Command } from '../../shared/command.ts'
 import { flagName, UsageError } from '../../shared/flags.ts'
-import { suggestion } from '../../shared/suggestion.ts'
 import { table } from '../../shared/text.ts'
 import type { InboxAction } from './action.ts'
 import { deadLetters } from './dead-letters.ts'

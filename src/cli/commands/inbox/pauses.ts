@@ -1,7 +1,7 @@
 import { knownHandlers } from '../../../inbox/operations/paused.ts'
 import type { Pause, Pauses } from '../../../inbox/reading.ts'
+import { suggestion } from '../../../internal/suggestion.ts'
 import { UsageError } from '../../shared/flags.ts'
-import { suggestion } from '../../shared/suggestion.ts'
 import { plain, shellQuoted } from '../../shared/text.ts'
 import type { ActionContext, InboxAction } from './action.ts'
 import { commandLine } from './command-line.ts'
