@@ -29,7 +29,7 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
 }
 
 /** Also limits depth and number of values. @throws WebhookError `malformed` */
-export function checkJsonObject(value: unknown): JsonObject {
+function checkJsonObject(value: unknown): JsonObject {
   if (!isObject(value) || Array.isArray(value)) throw new WebhookError('malformed', 'the body is not a JSON object')
   const excess = excessOf(value)
   if (excess !== undefined) throw new WebhookError('malformed', `the body ${excess}`)
