@@ -134,7 +134,7 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
         principal,
         test: false,
         issues,
-        payload: deepFreeze(payload),
+        payload,
         ...('data' in rest && { data: deepFreeze(rest.data) }),
       })
     },

@@ -11,7 +11,10 @@ const maxDepth = 64
 /** Maximum values in a payload. Real ones have about 10. `{},` takes far more memory parsed than sent. */
 const maxValues = 4_096
 
-/** @throws WebhookError `malformed`, without quoting the body */
+/**
+ * Parses a payload. Frozen at every depth: handlers share one event.
+ * @throws WebhookError `malformed`, without quoting the body
+ */
 export function parseJsonObject(bytes: Uint8Array): JsonObject {
   let text: string
   try {
@@ -25,21 +28,17 @@ export function parseJsonObject(bytes: Uint8Array): JsonObject {
   } catch {
     throw new WebhookError('malformed', 'the body is not JSON')
   }
-  return checkJsonObject(value)
-}
-
-/** Also limits depth and number of values. @throws WebhookError `malformed` */
-function checkJsonObject(value: unknown): JsonObject {
   if (!isObject(value) || Array.isArray(value)) throw new WebhookError('malformed', 'the body is not a JSON object')
-  const excess = excessOf(value)
+  const excess = freeze(value)
   if (excess !== undefined) throw new WebhookError('malformed', `the body ${excess}`)
   return value
 }
 
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
 
+/** Freezes an object and all that it holds. Returns what is too much of it. */
 // Breadth-first: recursion would overflow the stack.
-function excessOf(root: JsonObject): string | undefined {
+function freeze(root: JsonObject): string | undefined {
   let level: JsonObject[] | undefined = [root]
   let values = 0
   for (let depth = 1; level !== undefined; depth++) {
@@ -53,13 +52,14 @@ function excessOf(root: JsonObject): string | undefined {
         if (next === undefined) next = [value]
         else next.push(value)
       }
+      Object.freeze(object)
     }
     level = next
   }
   return undefined
 }
 
-/** Freezes a JSON value and all that it holds: handlers share one event. Recursion is safe: the depth is limited. */
+/** Freezes a JSON value and all that it holds. Recursion is safe: the depth is limited. */
 export function deepFreeze<Value>(value: Value): Value {
   if (isObject(value)) for (const key in Object.freeze(value)) if (isObject(value[key])) deepFreeze(value[key])
   return value

@@ -2,6 +2,7 @@ import { WebhookError } from '../errors.ts'
 import { isPlainObject } from '../internal/check-options.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { encoder } from '../internal/utf8.ts'
+import { deepFreeze } from './json.ts'
 import { noHeaders } from './kept-input.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
 import { makeEvent, type Parsing } from './parse.ts'
@@ -21,7 +22,7 @@ export function parseLookup(parsing: Parsing, found: object): MaybePromise<Media
   const { reading, payload } = parsing.sender.readLookup(fields)
   const body = encoder.encode(JSON.stringify(payload))
   const delivery = { method: 'POST', url: '/', headers: noHeaders, body }
-  return makeEvent(parsing, reading, payload, body, delivery, { principal }, 'lookup')
+  return makeEvent(parsing, reading, deepFreeze(payload), body, delivery, { principal }, 'lookup')
 }
 
 /** Returns a string field, or `''` if it is absent. */

@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { UnknownEventType } from '../event.ts'
 import type { JsonObject } from '../json.ts'
-import { deepFreeze, readTime } from '../json.ts'
+import { readTime } from '../json.ts'
 import { bounded, keyOfBody } from '../key.ts'
 import type { Origin } from '../sender.ts'
 import type { MediaService } from '../types.ts'
@@ -39,7 +39,7 @@ function keyOf(event: WireEvent, body: Uint8Array): MaybePromise<string> {
 /** Media id of the service's test delivery. */
 const nilMediaId = '00000000-0000-0000-0000-000000000000'
 
-/** Freezes the event, its lists and its payload: all handlers share one object. */
+/** Freezes the event and its lists, as the payload is: all handlers share one object. */
 function toEvent(wire: WireEvent, key: string, { source, principal }: Origin, payload: JsonObject): MediaEvent {
   const fields = {
     type: wire.type as UnknownEventType,
@@ -56,7 +56,7 @@ function toEvent(wire: WireEvent, key: string, { source, principal }: Origin, pa
     principal,
     test: wire.mediaId === nilMediaId,
     issues: Object.freeze(wire.issues),
-    payload: deepFreeze(payload),
+    payload,
   }
   return Object.freeze(
     wire.type === 'partial.finished' ? { ...fields, type: wire.type, quality: fields.qualities[0] } : fields,
