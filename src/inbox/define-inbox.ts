@@ -17,8 +17,9 @@ export function defineInbox<Additions = unknown>(definition: InboxDefinition<Add
     ...(features as Pick<InboxDefinition, keyof typeof features>),
     open(host) {
       if (isOpen) throw new WebhookError('invalid_option', `${definition.name}: an inbox serves one receiver`)
+      const inbox = definition.open(host)
       isOpen = true
-      return definition.open(host)
+      return inbox
     },
   }
 }

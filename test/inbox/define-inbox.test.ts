@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { bullmqInbox } from '../../src/inbox/bullmq.ts'
 import { postgresInbox } from '../../src/inbox/postgres.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
@@ -22,4 +22,17 @@ test.each([
   expect(() => inbox()).toThrow(
     expect.objectContaining({ code: 'invalid_option', message: expect.stringContaining(message) }),
   )
+})
+
+test('a definition whose inbox could not be opened can be opened again, and then no more', () => {
+  const inbox = untyped({})
+  const open = vi.fn(() => inbox)
+  open.mockImplementationOnce(() => {
+    throw new Error('not yet')
+  })
+  const definition = defineInbox({ name: 'ownInbox', open })
+  const host = untyped({})
+  expect(() => definition.open(host)).toThrow('not yet')
+  expect(definition.open(host)).toBe(inbox)
+  expect(() => definition.open(host)).toThrow('ownInbox: an inbox serves one receiver')
 })

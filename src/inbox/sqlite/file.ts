@@ -7,8 +7,14 @@ import { checkVersion, makeTables } from '../sqlite-tables/schema.ts'
 import { type SqliteTables, tablesOf } from '../sqlite-tables/storage.ts'
 import { openDatabase } from './driver.ts'
 import { hashKey } from './hash.ts'
-import { FileLease, lock, unlessLocked, unlock } from './lease.ts'
+import { FileLease, lock, makePrivate, unlessLocked, unlock } from './lease.ts'
 import { takeFromThisProcess } from './openers.ts'
+
+/** Longest wait for another program's lock when the file is opened (ms). It blocks the event loop; a sender waits 3 s. */
+const openTimeoutMs = 2_500
+
+/** The same for a reader (ms). Enough for a gap between the commits of a busy inbox. */
+const readTimeoutMs = 10_000
 
 export interface SqliteFile extends SqliteTables {
   readonly path: string
@@ -30,12 +36,11 @@ export function openFile(path: string): SqliteFile {
     const database = openDatabase(path)
     const close = () => database.close()
     return closedOnError(close, () => {
-      // In ms. Enough for a gap between the commits of a busy inbox.
-      database.exec('PRAGMA busy_timeout = 10000')
-      const path = pathOf(database)
-      setPragmas(database)
-      checkVersion(database)
-      return { ...tablesOf(database, new SqliteEvents(database, hashKey)), path, close }
+      unlessLocked(database, performance.now() + readTimeoutMs, () => {
+        setPragmas(database)
+        checkVersion(database)
+      })
+      return { ...tablesOf(database, new SqliteEvents(database, hashKey)), path: pathOf(database), close }
     })
   })
 }
@@ -44,6 +49,7 @@ export function openFile(path: string): SqliteFile {
 export function ownFile(path: string): OwnedFile {
   return withFileError(path, () => {
     if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}`)
+    makePrivate(path, 0o600)
     const database = openDatabase(path)
     return own(database, () => database.close())
   })
@@ -73,13 +79,13 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
     closeDatabase()
   }
   return closedOnError(closeUnlocked, () => {
-    database.exec('PRAGMA busy_timeout = 1000')
     const path = pathOf(database)
+    const deadline = performance.now() + openTimeoutMs
+    // Before the file is taken from another receiver, which would end although this one cannot begin.
+    unlessLocked(database, deadline, () => inTransaction(database, () => {}))
     takeFromThisProcess(path)
-    // ATTACH of the lock file reads this one.
-    unlessLocked(() => database.exec('PRAGMA main.schema_version'))
     lock(database, path)
-    const owner = unlessLocked(() => {
+    const owner = unlessLocked(database, deadline, () => {
       // Without the schema name, this would also change the lock file.
       database.exec('PRAGMA main.journal_mode = WAL')
       setPragmas(database)

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { statSync, truncateSync } from 'node:fs'
+import { closeSync, existsSync, openSync, statSync, truncateSync } from 'node:fs'
 import { basename } from 'node:path'
 import { WebhookError } from '../../errors.ts'
-import { inTransaction, isBusy, type SqliteDatabase } from '../sqlite-tables/database.ts'
+import { isBusy, type SqliteDatabase } from '../sqlite-tables/database.ts'
 import { OwnerRow } from '../sqlite-tables/owner-row.ts'
+
+/** Longest wait for the lock of a process that is ending (ms). */
+const lockTimeoutMs = 1_000
 
 /** Time an ownership check stays good (ms). Every commit makes one, so a busy inbox rarely makes another. */
 const checkedForMs = 5
@@ -22,20 +25,16 @@ export function lock(database: SqliteDatabase, path: string): void {
   try {
     attach(database, path)
   } catch (error) {
-    if (isBusy(error)) {
-      unlock(database)
-      // A transaction that locks one file locks both.
-      unlessLocked(() => inTransaction(database, () => {}))
-      throw new Error('another process, or another thread of this one, has it open', { cause: error })
-    }
+    if (isBusy(error)) throw new Error('another process, or another thread of this one, has it open', { cause: error })
     // SQLite could read the lock file, so nobody holds it. Its content doesn't matter and may be damaged.
     if (tryTruncate(`${path}-lock`)) return attachAgain(database, path)
     throw cannotLock(path, error)
   }
 }
 
-/** Runs a start-up step. Names the cause if another program's lock blocks it. */
-export function unlessLocked<T>(step: () => T): T {
+/** Runs a step, which waits for another program's lock until the deadline, and names the cause if that is not enough. */
+export function unlessLocked<T>(database: SqliteDatabase, deadline: number, step: () => T): T {
+  database.exec(`PRAGMA busy_timeout = ${Math.max(0, Math.ceil(deadline - performance.now()))}`)
   try {
     return step()
   } catch (cause) {
@@ -45,13 +44,24 @@ export function unlessLocked<T>(step: () => T): T {
   }
 }
 
+/**
+ * Makes a file with these permissions unless it exists. Does not open an existing one: closing it again would release
+ * this process's locks on it.
+ */
+export function makePrivate(path: string, mode: number): void {
+  if (!existsSync(path)) closeSync(openSync(path, 'a', mode))
+}
+
 function attach(database: SqliteDatabase, path: string): void {
+  // As SQLite does for -wal and -shm.
+  makePrivate(`${path}-lock`, statSync(path).mode & 0o666)
+  database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`)
   database.prepare('ATTACH ? AS inbox_lock').run(`${path}-lock`)
   database.exec('PRAGMA inbox_lock.journal_mode = MEMORY')
   // Keeps the lock beyond its transaction.
   database.exec('PRAGMA inbox_lock.locking_mode = EXCLUSIVE')
-  // On a read-only file, SQLite silently takes a read lock only. Writing makes that an error.
-  inTransaction(database, () => database.exec('PRAGMA inbox_lock.user_version = 1'), 'EXCLUSIVE')
+  // Writing takes the lock, and is an error on a read-only file. BEGIN EXCLUSIVE would lock the inbox's file as well.
+  database.exec('PRAGMA inbox_lock.user_version = 1')
 }
 
 function attachAgain(database: SqliteDatabase, path: string): void {

@@ -7,13 +7,20 @@ import Libsql from 'libsql'
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile, type SqliteDatabase, type SqliteStatement, sqliteInbox } from '../../../src/inbox/sqlite.ts'
-import { eventOf } from '../../support/inbox.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
 import { untyped } from '../../support/untyped.ts'
 import { startProgram } from './processes/start.ts'
 import { drivers, freshPath, receiverOver, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
 const run = promisify(execFile)
+/** Uses the file as another program would. */
+function withDatabase(path: string, use: (database: SqliteDatabase) => void) {
+  const database = openDatabase(path)
+  use(database)
+  database.close()
+}
+
 const withCode = (code: string, message: string | RegExp = '') =>
   expect.objectContaining({ name: 'WebhookError', code, message: expect.stringMatching(message) })
 
@@ -61,12 +68,51 @@ describe('the file of an inbox', () => {
     const other = openDatabase(path)
     other.exec('CREATE TABLE mine (a)')
     other.exec(begin)
-    expect(() => started({ path })).toThrow(
-      withCode('unavailable', /another program holds a lock on it, such as a backup/),
-    )
+    const definition = sqliteInbox({ path })
+    const open = () => openInbox(definition)
+    expect(open).toThrow(withCode('unavailable', /another program holds a lock on it, such as a backup/))
     other.exec('COMMIT')
     other.close()
-    started({ path })
+    await open().inbox.close()
+  })
+
+  test.each([
+    ['new', 'is written', 'BEGIN IMMEDIATE'],
+    ['new', 'is kept from all others', 'BEGIN EXCLUSIVE'],
+    ['new', 'is read', 'BEGIN; SELECT count(*) FROM sqlite_schema'],
+    ["an inbox's", 'is written', 'BEGIN IMMEDIATE'],
+    ["an inbox's", 'is kept from all others', 'BEGIN EXCLUSIVE'],
+  ])('waits for another program if the file is %s and %s for 1.5 s', async (file, _, begin) => {
+    const path = await freshPath()
+    if (file === 'new') withDatabase(path, (database) => database.exec('CREATE TABLE mine (a)'))
+    else await started({ path }).inbox.close()
+    await startProgram('other-writer', [path, 1_500, 0, 1, begin])
+    expect(await started({ path }).inbox.accept(eventOf('one'))).toBe('accepted')
+  })
+
+  test('stays with its inbox if another of this process cannot open it', async () => {
+    const path = await freshPath()
+    const { inbox, calls } = started({ path })
+    const other = openDatabase(path)
+    other.exec('BEGIN IMMEDIATE')
+    expect(() => started({ path })).toThrow(withCode('unavailable', /another program holds a lock/))
+    other.exec('COMMIT')
+    other.close()
+    expect(await inbox.accept(eventOf('one'))).toBe('accepted')
+    ;(await calls.next()).finish()
+  })
+
+  test('is read once another program lets it', async () => {
+    const path = await freshPath()
+    await started({ path }).inbox.close()
+    // A connection of libsql may keep its locks for a while after it was closed.
+    const copy = await freshPath()
+    await copyFile(path, copy)
+    withDatabase(copy, (database) => database.exec('PRAGMA journal_mode = DELETE'))
+    await startProgram('other-writer', [copy, 1_500, 0, 1, 'BEGIN EXCLUSIVE'])
+    const file = openInboxFile(copy)
+    expect(file.stats()).toMatchObject({ waiting: 0 })
+    file.close()
   })
 
   test.each(Object.entries(drivers))(
@@ -92,9 +138,7 @@ describe('the file of an inbox', () => {
     const path = await freshPath()
     const { inbox } = started({ path })
     await inbox.close()
-    const database = openDatabase(path)
-    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    database.close()
+    withDatabase(path, (database) => database.exec('PRAGMA wal_checkpoint(TRUNCATE)'))
     const corrupt = await freshPath()
     // The header is right, and the pages that it promises are not there.
     await writeFile(corrupt, Buffer.concat([await readStart(path, 100), Buffer.alloc(20_000, 0xff)]))
@@ -107,11 +151,7 @@ describe('the file of an inbox', () => {
     await inbox.accept(eventOf('one'))
     await inbox.accept(eventOf('two'))
     await inbox.close({ timeoutMs: 0 })
-    const change = (sql: string) => {
-      const database = openDatabase(path)
-      database.exec(sql)
-      database.close()
-    }
+    const change = (sql: string) => withDatabase(path, (database) => database.exec(sql))
     change("UPDATE inbox_event SET event = '{' || event WHERE id = 2")
     const handled: string[] = []
     const open = () =>
@@ -161,7 +201,9 @@ describe('the file of an inbox', () => {
     )
     await chmod(dirname(path), 0o777)
     await chmod(`${path}-lock`, 0o666)
-    await expect(openAsNobody(path)).rejects.toThrow(/WebhookError: the inbox file .* cannot be used: .*readonly/)
+    await expect(openAsNobody(path)).rejects.toThrow(
+      /WebhookError: the inbox file .* cannot be used: .*(readonly|unable to open)/,
+    )
   })
 
   test('holds every event by itself once its inbox is closed', async () => {
