@@ -1,18 +1,25 @@
+import type { JobType } from 'bullmq'
 import { sha256 } from '#crypto'
 import { type CheckedQuery, checkQuery, matchesQuery, wrongCursor } from '../operations/event-query.ts'
 import type { EventOutcomes, EventPage, EventQuery, EventRecord, EventState, InboxEvents } from '../reading.ts'
 import { toRecord } from './job.ts'
 import { withScores } from './own-keys.ts'
 import { pauseStorage } from './pauses.ts'
-import { type EventQueue, inBatches, mediaPart } from './queue.ts'
+import { type EventQueue, inBatches, mediaPart, waitingTypes } from './queue.ts'
 import type { BullmqWorker } from './worker.ts'
 
 /** Index entries read per Redis command. */
 const scanBatch = 1_000
 
-const jobStates = { waiting: 'wait', running: 'active', retrying: 'delayed', dead: 'failed' } as const
+const jobTypes: Readonly<Record<'waiting' | 'running' | 'retrying' | 'dead', JobType[]>> = {
+  waiting: waitingTypes,
+  running: ['active'],
+  // While its handlers are paused, a retrying event is briefly active whenever a worker takes and postpones it.
+  retrying: ['delayed', 'active'],
+  dead: ['failed'],
+}
 
-const states = Object.keys(jobStates) as (keyof typeof jobStates)[]
+const states = Object.keys(jobTypes) as (keyof typeof jobTypes)[]
 
 /** An index entry: the job id of an event, and its number in order of acceptance. */
 interface IndexEntry {
@@ -92,9 +99,7 @@ export class BullmqEvents implements InboxEvents {
   /** Returns a snapshot of the job ids in a state. */
   async #idsIn(state: EventState): Promise<ReadonlySet<string>> {
     if (state === 'handled') return new Set()
-    // While its handlers are paused, a retrying event is briefly active whenever a worker takes and postpones it.
-    const types = state === 'retrying' ? [jobStates.retrying, jobStates.running] : [jobStates[state]]
-    return new Set(await this.#queue.reach((jobs) => jobs.getRanges(types, 0, -1)))
+    return new Set(await this.#queue.reach((jobs) => jobs.getRanges(jobTypes[state], 0, -1)))
   }
 
   /** Reads a batch of index members with their numbers. */

@@ -1,4 +1,4 @@
-import { ErrorCode, type Job, Queue } from 'bullmq'
+import { ErrorCode, type IQueueBackend, type Job, type JobType, Queue } from 'bullmq'
 import type { Redis } from 'ioredis'
 import { sha256 } from '#crypto'
 import { WebhookError } from '../../errors.ts'
@@ -24,6 +24,9 @@ export function checkQueue(by: string, connection: unknown, queue: unknown): voi
 }
 
 export type EventJob = Job<JobData>
+
+/** BullMQ 5 moves the waiting jobs of a paused queue to a list of their own. In BullMQ 6 that list is empty. */
+export const waitingTypes = ['wait', 'paused'] as JobType[]
 
 /** TTL of an unfinished event's key (ms). It ends with its job, unless another program removes the job. */
 export const unfinishedTtlMs = 365 * 86_400_000
@@ -147,7 +150,7 @@ export class EventQueue {
 
   /** Postpones an active job by Redis time: processes must agree on when it is due. */
   async postpone({ id, token }: EventJob, delayMs: number): Promise<void> {
-    await this.jobs.getBackend().moveToDelayed(id as string, this.clock.now(), delayMs, token, { skipAttempt: true })
+    await backendOf(this.jobs).moveToDelayed(id as string, this.clock.now(), delayMs, token, { skipAttempt: true })
   }
 
   /** Replays a dead letter. Returns `false` if another caller was first. */
@@ -199,12 +202,21 @@ export class EventQueue {
   }
 
   async close(ms = disconnectMs): Promise<void> {
+    if (!this.isReady) {
+      // BullMQ 5 rejects, unhandled, if its first connection fails after the queue has closed.
+      this.client.disconnect()
+      await within(disconnectMs, this.jobs.waitUntilReady(), () => {}).catch(() => {})
+    }
     // Redis answers QUIT after all earlier commands.
     const closed = this.jobs.close().then(() => this.client.quit())
     await within(ms, closed, () => {}).catch(() => {})
     this.client.disconnect()
   }
 }
+
+/** `job.moveToDelayed` would go by this process's clock. BullMQ 5 calls its backend `scripts`. */
+const backendOf = (jobs: Queue): Pick<IQueueBackend, 'moveToDelayed'> =>
+  'scripts' in jobs ? (jobs.scripts as IQueueBackend) : jobs.getBackend()
 
 const hasCode = (error: unknown, ...codes: readonly ErrorCode[]): boolean =>
   codes.includes((error as { readonly code?: ErrorCode } | undefined)?.code as ErrorCode)

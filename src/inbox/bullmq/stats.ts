@@ -3,7 +3,7 @@ import type { InboxStats } from '../reading.ts'
 import type { BullmqEvents } from './events.ts'
 import { countExpected } from './expectations.ts'
 import { isEvent } from './job.ts'
-import type { EventQueue } from './queue.ts'
+import { type EventQueue, waitingTypes } from './queue.ts'
 import { KeptUnreadable } from './unreadable.ts'
 
 /** Jobs examined to find one that has not started. */
@@ -11,16 +11,17 @@ const maxExamined = 100
 
 export async function readStats(queue: EventQueue, events: Pick<BullmqEvents, 'countHeld'>): Promise<InboxStats> {
   const [counts, held, unreadable, expected] = await Promise.all([
-    queue.reach((jobs) => jobs.getJobCounts('wait', 'active', 'delayed', 'failed')),
+    queue.reach((jobs) => jobs.getJobCounts(...waitingTypes, 'active', 'delayed', 'failed')),
     events.countHeld(),
     new KeptUnreadable(queue).count(),
     countExpected(queue),
   ])
-  const { wait = 0, active = 0, delayed = 0, failed = 0 } = counts
-  const oldestWaitingAt = wait > 0 ? await findOldest(queue) : undefined
+  const { wait = 0, paused = 0, active = 0, delayed = 0, failed = 0 } = counts
+  const waiting = wait + paused
+  const oldestWaitingAt = waiting > 0 ? await findOldest(queue) : undefined
   const running = Math.max(0, active - held)
   return {
-    waiting: wait,
+    waiting,
     running,
     retrying: delayed + active - running,
     deadLetters: failed + unreadable,
@@ -31,7 +32,7 @@ export async function readStats(queue: EventQueue, events: Pick<BullmqEvents, 'c
 
 /** Returns when the first event that has not started was received. A started one waits for another attempt. */
 async function findOldest(queue: EventQueue): Promise<Date | undefined> {
-  for (const id of await queue.reach((jobs) => jobs.getRanges(['wait'], 0, maxExamined - 1, true))) {
+  for (const id of await queue.reach((jobs) => jobs.getRanges(waitingTypes, 0, maxExamined - 1, true))) {
     const job = await queue.reach((jobs) => jobs.getJob(id))
     if (job === undefined || job.attemptsStarted > 0) continue
     return isEvent(job.data) ? new Date(job.data.since ?? job.data.receivedAt) : undefined

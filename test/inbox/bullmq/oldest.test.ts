@@ -9,16 +9,19 @@ import { silent } from '../../support/silent.ts'
 import { checkUnreadable } from '../unreadable.suite.ts'
 
 vi.mock('bullmq', () => import('bullmq-oldest'))
+vi.mock('ioredis', () => import('ioredis-oldest'))
 
 const json = (path: string) => JSON.parse(readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8'))
 
-describe.skipIf(!findRedis())('bullmqInbox with the oldest BullMQ that it takes', () => {
+describe.skipIf(!findRedis())('bullmqInbox with the oldest BullMQ and ioredis that it takes', () => {
   const redis = redisTests()
   const definition = () => bullmqInbox({ connection: redis.server.url, queue: `oldest ${crypto.randomUUID()}` })
 
-  test('is tested with the start of the range in package.json', async () => {
+  test('is tested with the start of both ranges in package.json', async () => {
     const { version } = json('node_modules/bullmq-oldest/package.json')
-    expect(json('package.json').peerDependencies.bullmq).toBe(`^${version}`)
+    const { peerDependencies } = json('package.json')
+    expect(peerDependencies.bullmq).toContain(`^${version} ||`)
+    expect(peerDependencies.ioredis).toContain(`^${json('node_modules/ioredis-oldest/package.json').version} ||`)
     const inbox = createReceiver({ verify: unverified(), inbox: definition(), logger: silent }).inbox
     await inbox.stats()
     // BullMQ writes it into its queue.

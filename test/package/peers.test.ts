@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { cp, writeFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { findPostgres } from '../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
+import { findRedis } from '../support/redis/find-redis.ts'
+import { RedisServer } from '../support/redis/redis-server.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { findRegistry } from './registry.ts'
+
+const run = promisify(execFile)
+const fixtures = fileURLToPath(new URL('./fixtures/peers/', import.meta.url))
+const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
+const peers = Object.entries(manifest.peerDependencies)
+
+/** The version that a range begins with. */
+const oldest = (range: string) => range.split(' || ')[0]?.replace('^', '') as string
+
+/** The version that this repository is tested with. */
+const newest = (name: string): string =>
+  JSON.parse(readFileSync(new URL(`../../node_modules/${name}/package.json`, import.meta.url), 'utf8')).version
+
+const sets = {
+  oldest: {
+    packages: peers.map(([name, range]) => `${name}@${oldest(range)}`),
+    types: ['@types/express@4.17.21', '@types/koa@2.13.4', '@types/pg@8.11.0', '@types/node@20.19.43'],
+  },
+  newest: {
+    packages: peers.map(([name]) => `${name}@${newest(name)}`),
+    types: ['@types/express', '@types/koa', '@types/pg', '@types/node'].map((name) => `${name}@${newest(name)}`),
+  },
+}
+
+test('the newest versions that are tested are of the newest major that each range takes', () => {
+  const majors = peers.map(([name]) => [name, newest(name).split('.')[0]])
+  expect(majors).toEqual(peers.map(([name, range]) => [name, /\^(\d+)[\d.]*$/.exec(range)?.[1]]))
+})
+
+/** What the compiler says of our declarations, and of a program that uses them. Those of others may have faults of their own. */
+async function faultsOfTypes(cwd: string, moduleResolution: 'nodenext' | 'bundler'): Promise<string[]> {
+  const module = moduleResolution === 'bundler' ? 'esnext' : moduleResolution
+  const checked = { strict: true, skipLibCheck: false, noEmit: true, target: 'es2023', types: ['node'] }
+  const config = { compilerOptions: { ...checked, module, moduleResolution }, files: ['types.ts'] }
+  await writeFile(join(cwd, `${module}.json`), JSON.stringify(config))
+  const { stdout } = await run(process.execPath, [tsc, '-p', `${module}.json`], { cwd }).catch((error) => error)
+  return stdout.split('\n').filter((line: string) => /^(types\.ts|node_modules\/media-webhooks\/)/.test(line))
+}
+
+const canRun = [findRegistry() !== undefined, findRedis(), findPostgres()].every(Boolean)
+
+test.skipIf(!canRun).each(Object.entries(sets))(
+  'npm installs the %s version of each optional peer beside it, its types fit, and its events reach a handler once',
+  async (_, { packages, types }) => {
+    const cwd = await temporaryFolder()
+    await writeFile(join(cwd, 'package.json'), '{ "name": "user", "private": true, "type": "module" }')
+    await cp(fixtures, cwd, { recursive: true })
+    const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
+    await run('npm', ['install', ...options, inject('tarball'), ...packages, ...types], { cwd })
+
+    expect(await faultsOfTypes(cwd, 'nodenext')).toEqual([])
+    expect(await faultsOfTypes(cwd, 'bundler')).toEqual([])
+
+    const [redis, postgres] = await Promise.all([RedisServer.start(), PostgresServer.start()])
+    onTestFinished(async () => void (await Promise.all([redis.remove(), postgres.remove()])))
+    const env = { ...process.env, REDIS: redis.url, POSTGRES: postgres.url, FOLDER: cwd }
+    const { stdout } = await run(process.execPath, ['use.js'], { cwd, env, timeout: 120_000 })
+    expect(JSON.parse(stdout)).toEqual(Object.fromEntries(peers.map(([name]) => [name, '200 200 a-film'])))
+  },
+)
