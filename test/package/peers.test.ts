@@ -63,8 +63,8 @@ test.skipIf(!canRun).each(Object.entries(sets))(
     const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
     await run('npm', ['install', ...options, inject('tarball'), ...packages, ...types], { cwd })
 
-    expect(await faultsOfTypes(cwd, 'nodenext')).toEqual([])
-    expect(await faultsOfTypes(cwd, 'bundler')).toEqual([])
+    const resolutions = ['nodenext', 'bundler'] as const
+    expect(await Promise.all(resolutions.map((each) => faultsOfTypes(cwd, each)))).toEqual([[], []])
 
     const [redis, postgres] = await Promise.all([RedisServer.start(), PostgresServer.start()])
     onTestFinished(async () => void (await Promise.all([redis.remove(), postgres.remove()])))
