@@ -7,7 +7,7 @@ import { acknowledge, drainOf, limitDrain } from './shared/acknowledge.ts'
 import { afterParsers } from './shared/after-parsers.ts'
 import { checkReceiver } from './shared/check-receiver.ts'
 import { fixInFastify } from './shared/consumed-body.ts'
-import { closeIdleConnections } from './shared/idle-connections.ts'
+import { announceClose, closeIdleConnections } from './shared/idle-connections.ts'
 
 /** The options of `fastifyReceiver`. */
 export interface FastifyReceiverOptions {
@@ -68,7 +68,7 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
   scope.all(url, async (request, reply) => {
     const { raw } = request
     const acknowledgement = await receiver.receive(afterParsers(toDelivery(raw), request, fixInFastify))
-    const drain = drainOf(acknowledgement, raw)
+    const drain = drainOf(acknowledgement, raw, reply.raw)
     if (drain === 'long') {
       // Fastify would end the response, and with it the connection, before the drain.
       for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string)
@@ -86,6 +86,7 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
   let stopClosingIdle = () => {}
   scope.addHook('preClose', async () => {
     receiver.inbox?.retryNow?.()
+    await announceClose(scope.server)
     stopClosingIdle = closeIdleConnections(scope.server)
   })
   // Runs once the server has closed.

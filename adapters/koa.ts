@@ -35,7 +35,7 @@ export function koaHandler(receiver: Pick<Receiver, 'receive'>): (context: KoaCo
     const { req, res, request } = context
     const acknowledgement = await receiver.receive(afterParsers(toDelivery(req), request, fixInKoa))
     context.status = acknowledgement.status
-    const drain = drainOf(acknowledgement, req)
+    const drain = drainOf(acknowledgement, req, res)
     if (drain === 'long') {
       // Koa would end the response, and with it the connection, before the drain.
       context.respond = false

@@ -1,8 +1,8 @@
 import type { Server } from 'node:http'
 import { type CloseReport, type Receiver, WebhookError } from '../../src/index.ts'
-import { maxWaitMs } from '../../src/internal/timers.ts'
+import { maxWaitMs, within } from '../../src/internal/timers.ts'
 import { destroySessions } from '../shared/http2-sessions.ts'
-import { closeIdleConnections } from '../shared/idle-connections.ts'
+import { announceClose, closeIdleConnections } from '../shared/idle-connections.ts'
 
 /** The options of `closeServer`. */
 export interface CloseServerOptions {
@@ -19,8 +19,8 @@ type ClosableServer = { close(callback: () => void): unknown } & Partial<
 >
 
 /**
- * Closes a server and its receiver without losing a delivery: stops listening, waits for the requests in flight, closes
- * keep-alive connections, then closes the receiver.
+ * Closes a server and its receiver without losing a delivery: from now on each answer ends its connection, 0.1 s later
+ * the server stops listening, waits for the requests in flight, closes idle connections, then closes the receiver.
  *
  * ```ts
  * process.once('SIGTERM', async () => {
@@ -44,14 +44,15 @@ export async function closeServer(
   const startedAt = performance.now()
   receiver.inbox?.retryNow?.()
   let stopClosingIdle = () => {}
-  let limit: NodeJS.Timeout | undefined
-  await new Promise<void>((resolve) => {
-    server.close(() => resolve())
-    stopClosingIdle = closeIdleConnections(server, resolve)
-    limit = setTimeout(resolve, Math.min(timeoutMs / 2, maxWaitMs))
-  })
+  const requestsEnd = async () => {
+    await announceClose(server, timeoutMs / 4)
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve())
+      stopClosingIdle = closeIdleConnections(server, resolve)
+    })
+  }
+  await within(Math.min(timeoutMs / 2, maxWaitMs), requestsEnd(), () => {})
   stopClosingIdle()
-  clearTimeout(limit)
   try {
     const left = timeoutMs - Math.min(timeoutMs, performance.now() - startedAt)
     // Invalid options go to the receiver, which closes, then rejects with the fault.

@@ -18,7 +18,7 @@ export function acknowledge(
   const { status, headers, body } = acknowledgement
   try {
     if (response.headersSent || response.destroyed) return
-    const drain = drainOf(acknowledgement, request)
+    const drain = drainOf(acknowledgement, request, response)
     const closes = drain === 'long'
     // Patched responses return nothing from `writeHead`.
     response.writeHead(status, closes ? { ...headers, connection: 'close' } : headers)
@@ -35,19 +35,27 @@ export function acknowledge(
 /** An unread body: `short` is read to keep the connection, `long` ends it, `stream` (HTTP/2) is closed. */
 type Drain = 'none' | 'short' | 'long' | 'stream'
 
-export function drainOf({ outcome, status }: Acknowledgement, request: IncomingMessage): Drain {
+export function drainOf(
+  { outcome, status }: Acknowledgement,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Drain {
   // A body read at once: Node sets `complete` only after the answer. Only a buffered read leaves `readableFlowing` null.
   if (request.readableDidRead && (status === 200 || request.readableFlowing === null)) return 'none'
   // Test libraries pass requests without `complete`.
-  if (request.complete !== false || request.readableEnded) return 'none'
-  if (request.httpVersionMajor === 2) return 'stream'
-  // Too slow once; don't wait again.
-  if (outcome === 'incomplete') return 'long'
-  return Number(request.headers['content-length']) <= keepAliveBytes ? 'short' : 'long'
+  const isRead = request.complete !== false || request.readableEnded
+  if (request.httpVersionMajor === 2) return isRead ? 'none' : 'stream'
+  // The next delivery would be rejected too.
+  if (outcome === 'closing') return 'long'
+  if (isRead) return 'none'
+  // Too slow once; don't wait again. After `Expect` the body may never come.
+  const isLast = outcome === 'incomplete' || request.headers.expect !== undefined || !response.shouldKeepAlive
+  return !isLast && Number(request.headers['content-length']) <= keepAliveBytes ? 'short' : 'long'
 }
 
 /** Drains before closing: closing with unread data resets the connection, and the sender may lose the answer. */
 function endAfterDrain(body: string, request: IncomingMessage, response: ServerResponse): void {
+  if (request.readableEnded) return void response.end(body)
   if (body !== '') response.write(body)
   let leftBytes = maxDrainBytes
   const end = () => {

@@ -1,5 +1,6 @@
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { nextTurn, sleep } from '../../src/internal/timers.ts'
 import { closeSessions } from './http2-sessions.ts'
 
 /** Interval between sweeps (ms). */
@@ -7,6 +8,25 @@ const intervalMs = 20
 
 /** Grace period for a connection's first byte (ms). Until then Node counts it as busy. */
 const firstByteMs = 500
+
+/** Time for senders that are about to use a kept-alive connection (ms). */
+const lingerMs = 100
+
+/**
+ * Makes every answer from now on say `Connection: close`, and waits at most `maxMs` for the senders that would else send
+ * into a connection that is just being closed. HTTP/2 has GOAWAY for it.
+ */
+export async function announceClose(server: object, maxMs = lingerMs): Promise<void> {
+  const end = (response: ServerResponse) => {
+    response.shouldKeepAlive = false
+  }
+  const { prependListener } = server as Partial<Server>
+  prependListener?.call(server, 'request', (_request, response) => end(response))
+  for (const { _httpMessage: response } of socketsOf(server) ?? []) if (response) end(response)
+  await sleep(Math.min(maxMs, lingerMs))
+  // What has arrived in a busy process is read first.
+  await nextTurn()
+}
 
 /**
  * Closes a closing server's connections as they go idle. Otherwise keep-alive senders hold it open.
@@ -31,15 +51,18 @@ export function closeIdleConnections(
   return () => clearInterval(timer)
 }
 
+/** Node keeps the response that a socket waits for. */
+type HttpSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
+
 /** The sockets of an HTTP/1 server, from Node's private connection list. `undefined` if there is no such list. */
-function socketsOf(server: object): readonly Socket[] | undefined {
+function socketsOf(server: object): readonly HttpSocket[] | undefined {
   // An HTTP/2 server's list lacks its sessions.
   if ('updateSettings' in server) return undefined
   const symbol = Object.getOwnPropertySymbols(server).find(
     ({ description }) => description === 'http.server.connections',
   )
   if (symbol === undefined) return undefined
-  const list = (server as Record<symbol, { all?(): readonly { readonly socket?: Socket | null }[] } | undefined>)[
+  const list = (server as Record<symbol, { all?(): readonly { readonly socket?: HttpSocket | null }[] } | undefined>)[
     symbol
   ]
   return list?.all?.().flatMap(({ socket }) => socket ?? [])
