@@ -1,5 +1,5 @@
 import { finished } from 'node:stream'
-import type { FastifyInstance, FastifyPluginAsync } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify'
 import type { Receiver } from '../src/index.ts'
 import { checkedApart, checkOptions, type Rule, required, timeLimit } from '../src/internal/check-options.ts'
 import { toDelivery } from './node.ts'
@@ -65,7 +65,7 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
     finished(payload.resume(), () => done(null))
   })
 
-  scope.all(url, async (request, reply) => {
+  const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const { raw } = request
     const acknowledgement = await receiver.receive(afterParsers(toDelivery(raw), request, fixInFastify))
     const drain = drainOf(acknowledgement, raw, reply.raw)
@@ -81,7 +81,11 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
       .code(status)
       .headers(headers)
       .send(raw.method === 'HEAD' ? undefined : Buffer.from(body))
-  })
+  }
+  // Fastify 5 itself rejects an empty content type.
+  const errorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) =>
+    error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? answer(request, reply) : reply.send(error)
+  scope.all(url, { errorHandler }, answer)
 
   let stopClosingIdle = () => {}
   scope.addHook('preClose', async () => {

@@ -1,7 +1,7 @@
 import type { Delivery } from '../src/index.ts'
 import { aFunction, checkOptions } from '../src/internal/check-options.ts'
 import { MountedReceiver, noReceiver, type ReceiverSource } from './shared/mounted-receiver.ts'
-import { findWaitUntil, unreadBody } from './shared/web.ts'
+import { endReading, findWaitUntil, unreadBody } from './shared/web.ts'
 
 /** The options of `fetchHandler`. */
 export interface FetchHandlerOptions {
@@ -40,6 +40,7 @@ export function fetchHandler<Context extends readonly unknown[] = []>(
     const resolved = mounted.ready ?? (await mounted.get(context as unknown as Context))
     const delivery: Delivery = { method, url, headers, body: unreadBody(request), waitUntil }
     const { status, ...answer } = resolved === undefined ? noReceiver : await resolved.receive(delivery)
+    endReading(request)
     return new Response(method === 'HEAD' ? null : answer.body, { status, headers: answer.headers })
   }
 }

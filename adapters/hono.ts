@@ -6,7 +6,7 @@ import { toDelivery } from './node.ts'
 import { withByteOrderMark } from './shared/after-parsers.ts'
 import { fixInHono } from './shared/consumed-body.ts'
 import { MountedReceiver, noReceiver, type ReceiverSource } from './shared/mounted-receiver.ts'
-import { findWaitUntil, unreadBody } from './shared/web.ts'
+import { endReading, findWaitUntil, unreadBody } from './shared/web.ts'
 
 /**
  * Mounts a receiver in Hono on any runtime, with `app.post`, `app.all`, `app.use` or under `app.route`. Middleware
@@ -30,6 +30,7 @@ export function honoHandler<Env extends HonoEnv = any>(
     const delivery = await readDelivery(context)
     const resolved = mounted.ready ?? (await mounted.get([context]))
     const { status, headers, body } = resolved === undefined ? noReceiver : await resolved.receive(delivery)
+    endReading(context.req.raw)
     // Servers add content-length themselves. With only one header left, Hono skips building a slow `Headers`.
     const { 'content-length': _, ...fields } = headers
     const code = status as ContentfulStatusCode

@@ -20,8 +20,8 @@ export async function announceClose(server: object, maxMs = lingerMs): Promise<v
   const end = (response: ServerResponse) => {
     response.shouldKeepAlive = false
   }
-  const { prependListener } = server as Partial<Server>
-  prependListener?.call(server, 'request', (_request, response) => end(response))
+  const { prependListener } = server as Partial<NodeJS.EventEmitter>
+  prependListener?.call(server, 'request', (_request: unknown, response: ServerResponse) => end(response))
   for (const { _httpMessage: response } of socketsOf(server) ?? []) if (response) end(response)
   await sleep(Math.min(maxMs, lingerMs))
   // What has arrived in a busy process is read first.

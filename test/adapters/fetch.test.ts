@@ -1,5 +1,7 @@
+import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { fetchHandler } from '../../adapters/fetch.ts'
+import { honoHandler } from '../../adapters/hono.ts'
 import { bytes, freshBody, signedRequest, url, watchedReceiver } from './receivers.ts'
 
 const target = 'https://example.com/webhooks/media'
@@ -116,6 +118,22 @@ test('stops reading a body above the limit, and tells its source', async () => {
   )
   expect([response.status, cancelled]).toEqual([413, true])
   expect(pulls).toBeLessThanOrEqual(4)
+})
+
+test.each([
+  ['fetchHandler', fetchHandler],
+  ['honoHandler', (receiver: Parameters<typeof honoHandler>[0]) => new Hono().all('*', honoHandler(receiver)).fetch],
+])('%s stops reading a body that is too slow, and tells its source', async (_, handlerOf) => {
+  const { receiver } = watchedReceiver({ ...bytes, bodyTimeoutMs: 20 })
+  let cancelled = false
+  const body = new ReadableStream({
+    start: (controller) => controller.enqueue(new Uint8Array(10)),
+    cancel() {
+      cancelled = true
+    },
+  })
+  const request = new Request(target, { method: 'POST', body, duplex: 'half' } as RequestInit)
+  expect([(await handlerOf(receiver)(request)).status, cancelled]).toEqual([400, true])
 })
 
 test('answers 413 even if the source of a body above the limit cannot be cancelled', async () => {

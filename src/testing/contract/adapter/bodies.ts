@@ -11,7 +11,9 @@ const chunked: Fields = [...json, ['Transfer-Encoding', 'chunked']]
 const lengthOf = (bytes: number): Fields => [...json, ['Content-Length', String(bytes)]]
 
 const acceptedTypes = [
+  '',
   'application/json',
+  'application/json;',
   'application/json; charset=utf-8',
   'Application/JSON;charset=UTF-8',
   'application/cloudevents+json',
@@ -21,6 +23,8 @@ const rejectedTypes = [
   'application/x-www-form-urlencoded',
   'multipart/form-data; boundary=b',
   'text/json',
+  'json',
+  'application/json, application/json',
 ]
 
 // Bytes that a parse and stringify round trip would change.
