@@ -120,11 +120,15 @@ function readBuffered(request: IncomingMessage, limit: number, end: RequestEnd):
   return bytes.byteLength > limit ? 'too_large' : bytes
 }
 
+/** Over HTTP/2, Node's own client ends a stream that it gives up, and resets it a moment later (ms). */
+const resetMs = 25
+
 function readStream(request: IncomingMessage, limit: number): Promise<ReadBody> {
   return new Promise((resolve) => {
     // No event will come. HTTP/2 ends the stream of a reset request without destroying it.
     if (request.destroyed || request.readableEnded) return resolve('incomplete')
     const bytes = new Bytes()
+    let timer: NodeJS.Timeout | undefined
     const onData = (chunk: Buffer | string) => {
       // Strings, if a middleware called setEncoding.
       const piece = typeof chunk === 'string' ? Buffer.from(chunk, request.readableEncoding ?? 'utf8') : chunk
@@ -134,13 +138,13 @@ function readStream(request: IncomingMessage, limit: number): Promise<ReadBody> 
     const onEnd = () => {
       const length = request.headers['content-length']
       const ended = () => finish(request.aborted || bytes.size < Number(length ?? 0) ? 'incomplete' : bytes.all())
-      // Without a content-length, an HTTP/2 reset only shows as `aborted`, set after `end`.
-      if (length === undefined && request.httpVersionMajor === 2) setImmediate(ended)
+      if (length === undefined && request.httpVersionMajor === 2) timer = setTimeout(ended, resetMs)
       else ended()
     }
     // The sender disconnected: `close` without `end`.
     const onClose = () => finish('incomplete')
     const finish = (result: ReadBody) => {
+      clearTimeout(timer)
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose).pause()
       resolve(result)
     }

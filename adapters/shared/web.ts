@@ -12,7 +12,10 @@ const readers = new WeakMap<Request, ReadableStreamDefaultReader>()
 
 /** Once a delivery is answered, nothing more of its body is read: it may be too large, or too slow. */
 export function endReading(request: Request): void {
-  readers.get(request)?.cancel().catch(() => {})
+  readers
+    .get(request)
+    ?.cancel()
+    .catch(() => {})
 }
 
 async function readStream(request: Request, limit: number): Promise<Awaited<ReturnType<BodyReader>>> {
