@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import { type CloseReport, type Receiver, WebhookError } from '../../src/index.ts'
+import { checkOptions, timeLimit } from '../../src/internal/check-options.ts'
 import { maxWaitMs, within } from '../../src/internal/timers.ts'
 import { destroySessions } from '../shared/http2-sessions.ts'
 import { announceClose, closeIdleConnections } from '../shared/idle-connections.ts'
@@ -28,7 +29,7 @@ type ClosableServer = { close(callback: () => void): unknown } & Partial<
  *   process.exit()
  * })
  * ```
- * @throws WebhookError `invalid_option`
+ * @throws WebhookError `invalid_option`; for a wrong option, once all is closed as by default
  */
 export async function closeServer(
   server: ClosableServer,
@@ -39,8 +40,8 @@ export async function closeServer(
     const message = 'closeServer: pass a server and its receiver: closeServer(server, receiver)'
     throw new WebhookError('invalid_option', message)
   }
-  const isValid = areValid(options)
-  const { timeoutMs = 10_000 } = isValid ? options : {}
+  const wrong = wrongIn(options)
+  const { timeoutMs = 10_000 } = wrong === undefined ? options : {}
   const startedAt = performance.now()
   receiver.inbox?.retryNow?.()
   let stopClosingIdle = () => {}
@@ -55,16 +56,20 @@ export async function closeServer(
   stopClosingIdle()
   try {
     const left = timeoutMs - Math.min(timeoutMs, performance.now() - startedAt)
-    // Invalid options go to the receiver, which closes, then rejects with the fault.
-    return await receiver.close(isValid ? { timeoutMs: left } : options)
+    const report = await receiver.close({ timeoutMs: left })
+    if (wrong !== undefined) throw wrong
+    return report
   } finally {
     server.closeAllConnections?.()
     destroySessions(server)
   }
 }
 
-function areValid(options: CloseServerOptions): boolean {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) return false
-  const { timeoutMs = 0, ...unknown } = options
-  return typeof timeoutMs === 'number' && timeoutMs >= 0 && Object.keys(unknown).length === 0
+/** Thrown only once all is closed: failing early at shutdown would lose waiting events. */
+function wrongIn(options: CloseServerOptions): unknown {
+  try {
+    return checkOptions('closeServer', options, { timeoutMs: timeLimit })
+  } catch (error) {
+    return error
+  }
 }

@@ -280,6 +280,27 @@ test.each([
   })
 })
 
+test.each<[string, unknown]>([
+  ['a limit that is no number', { timeoutMs: Number.NaN }],
+  ['a negative limit', { timeoutMs: -1 }],
+  ['a limit as text', { timeoutMs: '5' }],
+  ['an unknown option', { timeout: 5 }],
+  ['no options', null],
+])('closeServer given %s closes all, and then rejects', async (_, options) => {
+  const { server, receiver, open } = await opened(memoryInbox())
+  const socket = await open()
+  socket.write(Buffer.concat([Buffer.from(head(body(1))), body(1)]))
+  await answer(socket)
+  const ended = once(socket, 'end')
+  await expect(closeServer(server, receiver, options as never)).rejects.toMatchObject({
+    code: 'invalid_option',
+    message: expect.stringMatching(/^closeServer: /),
+  })
+  await ended
+  expect(server.listening).toBe(false)
+  expect(() => receiver.inbox.accept({ event: {} } as never)).toThrow(/closing/)
+})
+
 describe('a request that never ends, while events wait for a retry', () => {
   const closes: [string, (server: Server, receiver: Receiver, timeoutMs: number) => Promise<CloseReport>][] = [
     ['closeServer', (server, receiver, timeoutMs) => closeServer(server, receiver, { timeoutMs })],
