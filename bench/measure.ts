@@ -35,7 +35,7 @@ export async function inTurns(measured: readonly Measured[], rounds: number): Pr
 }
 
 /** The deliveries per CPU time of one, divided by those of the other, in each round. Above 1, the first is ahead. */
-export function ratioOf(samples: Samples, name: string, other: string): Spread {
+function ratioOf(samples: Samples, name: string, other: string): Spread {
   const others = samples.get(other) ?? []
   const own = samples.get(name) ?? []
   return spread(own.map(({ total }, round) => (others[round]?.total ?? Number.NaN) / total))

@@ -84,7 +84,6 @@ const exact: Numbers = [
   [/Node ([\d.]+) or later/, Number.parseFloat(manifest.engines.node.slice(2))],
   [/anything but (\d+)/, acknowledged.accepted.status],
   [/fails below (\d+) %/, numberIn('stryker.config.mjs', /break: (\d+)/)],
-  [/more than (\d+) % slower/, Math.round(100 * numberIn('bench/check.ts', /tolerance = ([\d.]+)/) - 100)],
   [/(\d+) kills of SQLite/, numberIn('test/inbox/sqlite/kills.test.ts', /killRun\((\d+)/)],
   [/(\d+)\s+of Postgres/, numberIn('test/inbox/postgres/kills.test.ts', /kills: (\d+)/)],
   [/answers (\d+) `body_consumed`/, rejection('body_consumed', '').status],

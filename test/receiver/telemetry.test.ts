@@ -239,7 +239,7 @@ describe('telemetry', () => {
     ],
     ['is null', null],
     ['is empty', {}],
-    ['is a promise', Promise.reject(new Error('broken'))],
+    ['is a promise', Promise.resolve()],
   ])('has an event handled once by each handler, although a span %s', async (_, span) => {
     const { telemetry } = watchedTelemetry()
     const handler = vi.fn()
