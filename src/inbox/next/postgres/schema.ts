@@ -72,7 +72,7 @@ CREATE TABLE ${ifNotExists}${schema}.event (
   died_at timestamptz
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX ${ifNotExists}event_lane ON ${schema}.event (media, id);
-CREATE INDEX ${ifNotExists}event_due ON ${schema}.event (media, id) WHERE due_at IS NOT NULL;
+CREATE INDEX ${ifNotExists}event_due ON ${schema}.event (media, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX ${ifNotExists}event_died ON ${schema}.event (died_at, id) WHERE died_at IS NOT NULL;
 CREATE INDEX ${ifNotExists}event_replay ON ${schema}.event (id) WHERE replay;
 

@@ -116,6 +116,8 @@ export interface ClaimedLane {
   readonly events: readonly StoredEvent[]
   /** True if the read stopped at a limit. */
   readonly hasMore: boolean
+  /** True if some of its events await handlers. */
+  readonly awaits: boolean
 }
 
 export interface ClaimRequest {
@@ -124,16 +126,16 @@ export interface ClaimRequest {
   readonly lanes: number
   /** How many of these may be marked. 0: none. */
   readonly marked: number
-  /** Lanes that this process has. Those of a claim whose answer was lost are not among them, and come with this one. */
-  readonly known: readonly Media[]
   /** True to wait up to a second for a lane that accepts keep locked. Only for shared databases. */
   readonly waits: boolean
 }
 
 export interface Claim {
   readonly lanes: readonly ClaimedLane[]
-  /** Time until the next lane is ready (ms), 0 if one is. Infinity if none is. */
+  /** Time until the next lane becomes ready (ms). Infinity if none will. */
   readonly nextInMs: number
+  /** True if accepts keep a ready lane locked: the next claim should wait for it. */
+  readonly isHeldUp: boolean
 }
 
 /** The end of an attempt, or progress in it. */
@@ -169,10 +171,19 @@ export interface SettledLane {
   /** The last event tried. */
   readonly last: number
   readonly latestAt: number | undefined
+  /** True if some of its events may await handlers: what the lane awaits is gathered again. */
+  readonly awaits: boolean
   /** True if the mark of a crash is cleared: an untried event has ended. */
   readonly clear: boolean
   /** `undefined` keeps the lane. */
   readonly release: LaneRelease | undefined
+}
+
+/** A lane that was still ours when it was settled. */
+export interface RecordedLane {
+  readonly media: Media
+  /** Time until it is ready (ms), 0 if it is. Infinity if we still have it, or nothing waits. */
+  readonly readyInMs: number
 }
 
 export interface LaneRelease {
@@ -210,7 +221,11 @@ export interface Statements {
   /** Claims ready lanes, the longest ready first, and reads their events: up to 64 of each, within a budget of bytes. */
   claim(request: ClaimRequest): Step<Claim>
   /** Records ends of attempts, and releases lanes. Returns the lanes that were still ours. */
-  settle(owner: string, lanes: readonly SettledLane[], events: readonly SettledEvent[]): Step<readonly Media[]>
+  settle(
+    owner: string,
+    lanes: readonly SettledLane[],
+    events: readonly SettledEvent[],
+  ): Step<readonly RecordedLane[]>
   /** Sets an event's crashes `from` one number `to` another, before it starts alone. False if the lane was lost. */
   count(held: HeldEvent, from: number, to: number): Step<boolean>
   /**
@@ -244,7 +259,7 @@ export interface SharedStatements {
   /** Claims again the lanes that are ours but not among `known`: a settle or its answer was lost. */
   adopt(owner: string, known: readonly Media[]): Step<readonly ClaimedLane[]>
   /** Claims lanes with events that await handlers of this process, or handlers that were removed. */
-  claimAwaited(owner: string, names: readonly string[], known: readonly Media[]): Step<readonly ClaimedLane[]>
+  claimAwaited(owner: string, names: readonly string[], lanes: number): Step<readonly ClaimedLane[]>
   /** Publishes handlers that were added or removed. */
   publish(owner: string, handlers: readonly HandlerName[], former: readonly HandlerName[]): Step<void>
   /** Reads the handlers of the living, and those that the last process to have them took away. */
