@@ -29,7 +29,8 @@ export class Connections {
   readonly #prepared = new WeakMap<pg.PoolClient, Set<string>>()
   #isPinned = false
 
-  constructor(options: ConnectionsOptions) {
+  /** @param given a pool to use for everything */
+  constructor(options: ConnectionsOptions, given?: pg.Pool) {
     const { config, timeoutMs } = options
     this.#options = options
     this.#config = {
@@ -39,7 +40,7 @@ export class Connections {
       idleTimeoutMillis: idleMs,
       keepAlive: true,
     }
-    const poolOf = (on: Purpose) => makePool({ ...this.#config, Client: this.#Client, max: maxConnections[on], min: 0 })
+    const poolOf = (on: Purpose) => given ?? makePool({ ...this.#config, Client: this.#Client, max: maxConnections[on], min: 0 })
     this.#pools = {
       accepting: poolOf('accepting'),
       handling: poolOf('handling'),

@@ -1,9 +1,9 @@
 import pg from 'pg'
 import { WebhookError } from '../../../errors.ts'
+import { consoleLogger } from '../../../internal/logger.ts'
 import type { InboxHost } from '../../inbox.ts'
 import type { Route } from '../../postgres/connection.ts'
 import { hashKey, hashMedia } from '../../postgres/keys.ts'
-import { literalOf } from '../../postgres/literals.ts'
 import { makePool } from '../../postgres/pool.ts'
 import { findPooler, isRefusedByPooler, poolerProblem } from '../../postgres/pooler.ts'
 import type { Database, DatabaseListener, Failure, Statement, Step, Value } from '../sql/database.ts'
@@ -48,11 +48,11 @@ export class PostgresDatabase implements Database {
   /** `prepared`: the tables are there, and the inbox is starting. */
   #state: 'unopened' | 'prepared' | 'open' | 'closed' = 'unopened'
 
-  constructor(host: InboxHost, options: PostgresOptions) {
+  constructor(host: Pick<InboxHost, 'logger' | 'measured' | 'order'>, options: PostgresOptions, connections?: Connections) {
     const { given, config, schema, concurrency, leaseMs, ttlMs, timeoutMs, listen, handles } = options
     this.#host = host
     this.#options = options
-    this.#connections = new Connections({ config, timeoutMs, prepares: listen })
+    this.#connections = connections ?? new Connections({ config, timeoutMs, prepares: listen })
     const isStrict = host.order === 'strict'
     this.statements = new PostgresSteps({ schema: quoted(schema), isStrict, leaseMs, ttlMs })
     const processes = () => this.statements.processes
@@ -61,6 +61,15 @@ export class PostgresDatabase implements Database {
     const pool = given ?? (this.#ownPool as pg.Pool)
     const { measured } = host
     this.transaction = transactions({ pool, schema: quoted(schema), leaseMs, prepares: listen, measured })
+  }
+
+  /** Opens the tables for inspection, over a pool that stays open. */
+  static inspected(pool: pg.Pool, schema: string, timeoutMs: number): PostgresDatabase {
+    const limits = { concurrency: 1, leaseMs: 0, ttlMs: 0, timeoutMs, listen: false, handles: false }
+    const connections = new Connections({ config: {}, timeoutMs, prepares: false }, pool)
+    const database = new PostgresDatabase({ logger: consoleLogger }, { given: pool, config: {}, schema, ...limits }, connections)
+    database.#state = 'open'
+    return database
   }
 
   open(opened: () => Promise<void>): void {
@@ -161,9 +170,14 @@ export class PostgresDatabase implements Database {
     this.#notifications.notify(signal)
   }
 
+  /** Resolves once the other processes have been told. */
+  told(): Promise<void> {
+    return this.#notifications.stop()
+  }
+
   async close(): Promise<void> {
     this.#state = 'closed'
-    await this.#notifications.stop()
+    await this.told()
     await Promise.all([this.#connections.close(), this.#ownPool?.end()])
   }
 }

@@ -45,6 +45,7 @@ export class Notifications {
   #isStopped = false
   #isDue = false
   #announcing: Promise<void> | undefined
+  readonly #sending = new Set<Promise<unknown>>()
 
   constructor(options: NotificationsOptions) {
     this.#options = options
@@ -119,7 +120,11 @@ export class Notifications {
   }
 
   notify(signal: Signal): void {
-    if (signal !== 'new') return void this.#send('reading', signal)
+    if (signal !== 'new') {
+      const sent = this.#send('reading', signal)
+      this.#sending.add(sent)
+      return void sent.then(() => this.#sending.delete(sent))
+    }
     // At once, then once more for all that follow within `announceMs`.
     this.#isDue = true
     if (!this.#isStopped) this.#announcing ??= this.#announce()
@@ -154,7 +159,8 @@ export class Notifications {
     this.#isStopped = true
     this.#throttle.stop()
     clearTimeout(this.#timer)
-    if (this.#isDue) await within(lastAnnounceMs, this.#tellNew(), () => false)
+    const sent = Promise.all([...this.#sending, this.#isDue && this.#tellNew()])
+    await within(lastAnnounceMs, sent, () => [])
     await this.#client?.end().catch(() => {})
   }
 }

@@ -93,6 +93,11 @@ export const firing = (schema: string): string => `gone AS (
   WHERE expectation.hash = fired.hash RETURNING fired.place
 ), `
 
+/** $1 hash, $2 head, $3 body. */
+export const keep = (schema: string): string => `
+INSERT INTO ${schema}.event (hash, head, body, received_at, died_at)
+VALUES ($1::uuid, $2::json, $3::bytea, now(), now()) ON CONFLICT (hash) DO NOTHING`
+
 /** Part of an accept of one event. $8 the hash of the unreadable delivery that it replaces. */
 export const replacing = (schema: string): string => `gone AS (
   DELETE FROM ${schema}.event WHERE hash = $8::uuid AND body IS NOT NULL RETURNING 1 AS place

@@ -9,6 +9,7 @@ import type {
   HeldEvent,
   Media,
   NewEvent,
+  NewUnreadable,
   OverdueExpectation,
   PublishedHandlers,
   RecordedLane,
@@ -268,6 +269,10 @@ export class PostgresSteps implements Statements, SharedStatements {
       parts: transaction(lock, replay),
       read: (results) => (results[2] as Rows).map(({ former }) => Number(former)),
     }
+  }
+
+  keep({ hash, head, body }: NewUnreadable): PostgresStep<void> {
+    return { on: 'accepting', parts: [{ name: '', text: sql.keep(this.#schema), values: [hash, head, body] }], read: () => {} }
   }
 
   replace(unreadable: string, event: NewEvent): PostgresStep<Acceptance | 'gone'> {
