@@ -1,7 +1,6 @@
 import type pg from 'pg'
-import { literalOf } from '../../postgres/literals.ts'
 import { clientClass, makePool, type Pinned, releaseClient, startUp, takeClient } from '../../postgres/pool.ts'
-import { inline, type PostgresStep, type Prepared, type Purpose, type Rows } from './step.ts'
+import { inline, literal, type PostgresStep, type Prepared, type Purpose, type Rows } from './step.ts'
 
 /** Maximum connections by purpose. */
 const maxConnections: Readonly<Record<Purpose, number>> = { accepting: 3, handling: 2, renewing: 1, reading: 2, patient: 2 }
@@ -129,7 +128,7 @@ const inlined = (part: string | Prepared): string => (typeof part === 'string' ?
 
 // With `_`: the same statement may be prepared under its own name for the extended protocol.
 const executed = (part: string | Prepared): string =>
-  typeof part === 'object' && part.name !== '' ? `EXECUTE ${part.name}_ (${part.values.map(literalOf)})` : inlined(part)
+  typeof part === 'object' && part.name !== '' ? `EXECUTE ${part.name}_ (${part.values.map(literal)})` : inlined(part)
 
 /** Numbers and booleans; all else as text. The parsers of `pg` may be the user's. */
 const types: pg.CustomTypesConfig = {

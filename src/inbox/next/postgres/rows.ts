@@ -6,6 +6,7 @@ import type {
   StoredEvent,
   StoredExpectation,
 } from '../sql/database.ts'
+import { arrayLiteral } from './step.ts'
 
 // Parameters of the statements, as columns, and the rows that they return.
 
@@ -72,14 +73,14 @@ export const settledColumns = (events: readonly SettledEvent[]): readonly unknow
   events.map(({ attempts }) => attempts),
   events.map(({ counts }) => Number(counts)),
   events.map(({ delayMs }) => delayMs),
-  events.map(({ completed }) => arrayLiteral(completed)),
+  events.map(({ completed }) => namesLiteral(completed)),
   events.map(({ failed }) => failed ?? ''),
   events.map(({ late }) => late),
-  events.map(({ awaits }) => arrayLiteral(awaits)),
+  events.map(({ awaits }) => namesLiteral(awaits)),
 ]
 
-const arrayLiteral = (names: readonly string[]): string =>
-  `{${names.map((name) => `"${name.replaceAll('\0', '').replaceAll(/["\\]/g, '\\$&')}"`)}}`
+/** Text holds no NUL. */
+const namesLiteral = (names: readonly string[]): string => arrayLiteral(names.map((name) => name.replaceAll('\0', '')))
 
 /** A lane that was claimed, with one of its events. `id` is null if there is none. */
 export interface ClaimedRow {

@@ -1,4 +1,4 @@
-import { literals } from '../../postgres/literals.ts'
+import { literalOf } from '../../postgres/literals.ts'
 import type { Step } from '../sql/database.ts'
 
 /** Which connections a step runs on. A slow read or a wait for a lock must not hold up the others. */
@@ -28,11 +28,16 @@ export interface PostgresStep<out Result> extends Step<Result> {
 export const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 export const commit = 'COMMIT'
 
+/** Writes a value as a literal without a type: an array as the text of one, for EXECUTE takes no `ARRAY` of text for numbers. */
+export const literal = (value: unknown): string => literalOf(Array.isArray(value) ? arrayLiteral(value) : value)
+
+/** Writes an array as Postgres reads it from a text. */
+export const arrayLiteral = (values: readonly unknown[]): string =>
+  `{${values.map((value) => (typeof value === 'string' ? `"${value.replaceAll(/["\\]/g, '\\$&')}"` : `${value}`))}}`
+
 /** Fills in values as literals. */
-export function inline({ text, values }: Pick<Prepared, 'text' | 'values'>): string {
-  const literal = literals(values)
-  return text.replaceAll(/"[^"]*"|\$(\d+)/g, (found, number) => (number === undefined ? found : literal(Number(number))))
-}
+export const inline = ({ text, values }: Pick<Prepared, 'text' | 'values'>): string =>
+  text.replaceAll(/"[^"]*"|\$(\d+)/g, (found, number) => (number === undefined ? found : literal(values[number - 1])))
 
 /** Calls for a step of one transaction. */
 export const transaction = (...parts: readonly (string | Prepared)[]): readonly (string | Prepared)[] => [
