@@ -8,6 +8,7 @@ import { silent } from '../../support/silent.ts'
 
 let server: PostgresServer
 let pool: Pool
+const sums: Record<string, [number, number]> = {}
 beforeAll(async () => {
   server = await PostgresServer.start({ settings: {} })
   pool = new Pool({ connectionString: server.url })
@@ -26,7 +27,7 @@ test('drains', async () => {
   let done = 0
   const host = {
     handle: async (_: unknown, __: unknown) => { done++; return { status: 'done' as const } },
-    handlersOf: () => ['a'], handlers: (() => { const h = [{ name: 'a' }]; return () => h })(), parse: () => { throw new Error() }, logger: { ...log, error: console.error, warn: console.warn }, observe() {},
+    handlersOf: () => ['a'], handlers: (() => { const h = [{ name: 'a' }]; return () => h })(), parse: () => { throw new Error() }, logger: { ...log, error: console.error, warn: console.warn }, observe() {}, measured: (step: string, ms: number) => { const m = (sums[step] ??= [0, 0]); m[0]++; m[1] += ms },
   } as never
   const concurrency = 16
   const options = { given: pool, config: { connectionString: server.url }, schema: 's', concurrency, leaseMs: 30_000, ttlMs: 86_400_000, timeoutMs: 2_000, listen: true, handles: true }
@@ -48,6 +49,7 @@ test('drains', async () => {
   await worker.start()
   await expect.poll(() => done, { timeout: 60_000, interval: 5 }).toBe(events)
   console.log('drained', Math.round(events / (performance.now() - t) * 1000), '/s')
+  console.log(JSON.stringify(Object.fromEntries(Object.entries(sums).map(([k, [n, ms]]) => [k, { n, avg: ms / n }]))))
   worker.stopStarting()
   await worker.finish(countdown(2_000))
   expect(await worker.release(countdown(2_000))).toEqual([])

@@ -408,9 +408,9 @@ SELECT former::text FROM back`
 /** Makes a retry due. $1 its hash. The lane is locked first; a second statement then changes the event. */
 export const retry = (schema: string): readonly string[] => [
   `UPDATE ${schema}.lane SET ready_at = now()
-   WHERE media = (SELECT media FROM ${schema}.event WHERE hash = $1::uuid AND due_at IS NOT NULL)`,
+   WHERE media = (SELECT media FROM ${schema}.event WHERE hash = $1::uuid AND due_at > now())`,
   `UPDATE ${schema}.event SET due_at = now(), delayed_at = now(), awaits = NULL
-   WHERE hash = $1::uuid AND due_at IS NOT NULL RETURNING 1`,
+   WHERE hash = $1::uuid AND due_at > now() RETURNING 1`,
 ]
 
 /**

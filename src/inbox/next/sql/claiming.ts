@@ -46,7 +46,9 @@ export class Claiming {
   /** How many lanes to hold. Grows while they end faster than claims bring them. */
   #size: number
   #isAwake = false
-  #claiming: Promise<void> | undefined
+  #isRunning = false
+  /** The last step that claims. One at a time: an adoption beside a claim would hand out its lanes twice. */
+  #last: Promise<unknown> = Promise.resolve()
   #timer: Timer | undefined
   #wakesAt = Number.POSITIVE_INFINITY
   #isHeldUp = false
@@ -64,9 +66,10 @@ export class Claiming {
   /** Claims now, or right after the claim under way. */
   wake(): void {
     this.#isAwake = true
-    if (this.#claiming !== undefined || this.#isStopped || !this.#options.mayClaim()) return
-    this.#claiming = this.#run().finally(() => {
-      this.#claiming = undefined
+    if (this.#isRunning || this.#isStopped || !this.#options.mayClaim()) return
+    this.#isRunning = true
+    void this.#run().finally(() => {
+      this.#isRunning = false
     })
   }
 
@@ -93,21 +96,13 @@ export class Claiming {
 
   /** Resolves once no claim is in flight. */
   async idle(): Promise<void> {
-    await this.#claiming
+    await this.#last
   }
 
-  /** Runs something between two claims. */
-  async between<T>(run: () => Promise<T>): Promise<T> {
-    await this.#claiming
-    const result = run()
-    this.#claiming = result.then(
-      () => {},
-      () => {},
-    )
-    void this.#claiming.then(() => {
-      this.#claiming = undefined
-      this.roomed()
-    })
+  /** Runs a step that claims lanes, and takes its lanes in, while no other does. */
+  alone<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(run)
+    this.#last = result.catch(() => {})
     return result
   }
 
@@ -124,7 +119,7 @@ export class Claiming {
       if (room < Math.max(1, this.#size / 4)) return
       this.#isAwake = false
       try {
-        await this.#claim(room, Math.max(0, maxMarked - marked))
+        await this.alone(() => this.#claim(room, Math.max(0, maxMarked - marked)))
         this.#outage.worked()
         this.#failures = 0
       } catch (error) {

@@ -24,6 +24,9 @@ export interface EndingOptions {
   readonly ttlMs: number
 }
 
+/** The result of an attempt that was not made, and counts for nothing. */
+export const notMade: AttemptResult = { status: 'retry', delayMs: 0, completed: [], failures: [] }
+
 /** Decides how an attempt's result is recorded. */
 export function endOf(attempt: SqlAttempt, result: AttemptResult, options: EndingOptions): SettledEnd {
   if (result.status === 'done') {
@@ -34,7 +37,7 @@ export function endOf(attempt: SqlAttempt, result: AttemptResult, options: Endin
   const failed = failures.length === 0 ? undefined : JSON.stringify(withFailure(attempt.failedAttempts, attempt.number, failures))
   if (result.status === 'dead') return { event: settled(attempt, 'dead', { completed, failed }) }
   if (isRelease(result)) return released(attempt, result, options)
-  if (failures.length === 0) return { progress: progress(attempt, completed) }
+  if (attempt.aborted || result === notMade) return { progress: progress(attempt, completed) }
   const { delayMs, counts } = result
   return { event: settled(attempt, 'retry', { completed, failed, delayMs, counts: counts !== false }) }
 }

@@ -18,8 +18,8 @@ export interface LeaseOptions {
   readonly room: () => number
   /** Takes over claimed lanes. */
   readonly claimed: (lanes: readonly ClaimedLane[], owner: string) => void
-  /** Runs a step between two claims. */
-  readonly between: <T>(run: () => Promise<T>) => Promise<T>
+  /** Runs a step that claims lanes while no other does. */
+  readonly alone: <T>(run: () => Promise<T>) => Promise<T>
   /** The lease expired by this process's clock. */
   readonly cutOff: () => void
   readonly renewed: () => void
@@ -160,10 +160,10 @@ export class Lease {
 
   /** Takes in lanes that are ours but unknown. With each renewal: a claim without an answer may commit much later. */
   async #adopt(): Promise<void> {
-    const { database, between, known, claimed } = this.#options
+    const { database, alone, known, claimed } = this.#options
     const { shared } = database.statements
     if (shared === undefined || !this.#mayHaveUnknown) return
-    await between(async () => {
+    await alone(async () => {
       const owner = this.#owner
       const lanes = await database.run(shared.adopt(owner, known()))
       claimed(lanes, owner)
@@ -179,19 +179,22 @@ export class Lease {
   }
 
   async #sweep(): Promise<void> {
-    const { database, host, between, room, claimed } = this.#options
+    const { database, host, alone, room, claimed } = this.#options
     const { shared } = database.statements
     const names = ownNames(host.handlers())
-    for (let found = maxAwaited; found === maxAwaited && shared !== undefined && this.holds; ) {
+    if (shared === undefined) return
+    const claim = async () => {
       const lanes = Math.min(maxAwaited, Math.max(1, room()))
       const owner = this.#owner
-      const awaited = await between(() => database.run(shared.claimAwaited(owner, names, lanes))).catch(() => {
-        this.lookForUnknown()
-        return []
-      })
+      const awaited = await database.run(shared.claimAwaited(owner, names, lanes))
       claimed(awaited, owner)
-      found = awaited.length
+      return awaited.length === lanes
     }
+    const failed = () => {
+      this.lookForUnknown()
+      return false
+    }
+    while (this.holds && (await alone(claim).catch(failed)));
   }
 
   async stop(): Promise<void> {

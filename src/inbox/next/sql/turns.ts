@@ -8,7 +8,7 @@ import { Alone } from './alone.ts'
 import { type AttemptWorker, SqlAttempt } from './attempt.ts'
 import type { Database, StoredEvent } from './database.ts'
 import type { HeldLane } from './lane.ts'
-import { endOf, type SettledEnd } from './ends.ts'
+import { endOf, notMade, type SettledEnd } from './ends.ts'
 import { maxUnrecorded, type Settling } from './settling.ts'
 
 /** Delay before a count that failed is repeated (ms). */
@@ -38,6 +38,8 @@ export class Turns implements AttemptWorker {
   /** Attempts under way or parked, by event key. */
   readonly attempts = new Map<string, SqlAttempt>()
   readonly parked = new Set<SqlAttempt>()
+  /** Attempts that have ended, but whose end is not recorded yet. */
+  readonly recording = new Set<SqlAttempt>()
   readonly #options: TurnsOptions
   readonly #byLane = new Map<HeldLane, SqlAttempt>()
   /** Lanes of given-up attempts whose handlers have not obeyed the abort yet. */
@@ -168,7 +170,7 @@ export class Turns implements AttemptWorker {
     if (time !== undefined && !attempt.aborted) lane.latestAt = Math.max(latestAt ?? time, time)
     attempt.since = Date.now()
     // Another process has it, or a pause came meanwhile.
-    if (attempt.aborted || this.isPaused) return backAgain
+    if (attempt.aborted || this.isPaused) return notMade
     return undefined
   }
 
@@ -266,6 +268,7 @@ export class Turns implements AttemptWorker {
     this.#unrecorded++
     if (this.#unrecorded >= maxUnrecorded) this.#limit()
     const wasAlone = attempt?.isAlone === true
+    if (attempt !== undefined) this.recording.add(attempt)
     lane.ended(event, () => this.#recorded(lane, wasAlone, event.kind === 'end' || event.kind === 'dead', attempt))
     const isHeldBack = this.#options.host.order === 'strict' && (event.kind === 'retry' || event.kind === 'release')
     if (isHeldBack || this.#isStopped || this.isPaused || lane.next === undefined) lane.leave()
@@ -280,6 +283,7 @@ export class Turns implements AttemptWorker {
 
   #recorded(lane: HeldLane, wasAlone: boolean, isOver: boolean, attempt: SqlAttempt | undefined): void {
     if (this.#unrecorded-- === maxUnrecorded) this.#limit()
+    if (attempt !== undefined) this.recording.delete(attempt)
     if (attempt !== undefined && (isOver || lane.state === 'lost')) this.#options.ended(attempt.key)
     if (!wasAlone) return
     this.alone.leave(lane)
@@ -302,7 +306,7 @@ export class Turns implements AttemptWorker {
   // What happens to lanes from outside.
 
   /** Gives a lane up: stops its attempt. `isLost`: nothing of it can be recorded any more. */
-  giveUp(lane: HeldLane, isLost: boolean, message: string): void {
+  giveUp(lane: HeldLane, isLost: boolean, reason: WebhookError): void {
     const attempt = this.#byLane.get(lane)
     this.#stalled.delete(lane)
     if (attempt !== undefined) {
@@ -311,7 +315,7 @@ export class Turns implements AttemptWorker {
     } else this.alone.leave(lane)
     if (isLost) lane.lose()
     else lane.leave()
-    attempt?.abort(new WebhookError('lease_lost', message))
+    attempt?.abort(reason)
   }
 
   /** Goes on with lanes that waited for the lease to be renewed. */
@@ -338,6 +342,3 @@ export class Turns implements AttemptWorker {
     if (this.attempts.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
   }
 }
-
-/** The result of an attempt that was not made, and counts for nothing. */
-const backAgain: AttemptResult = { status: 'retry', delayMs: 0, completed: [], failures: [] }

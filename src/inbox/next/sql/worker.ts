@@ -1,3 +1,4 @@
+import { WebhookError } from '../../../errors.ts'
 import type { Countdown } from '../../../internal/countdown.ts'
 import type { Logger } from '../../../internal/logger.ts'
 import { within } from '../../../internal/timers.ts'
@@ -86,7 +87,7 @@ export class SqlWorker {
       running: () => this.#longRunning(leaseMs / 3),
       known: () => [...this.#lanes.keys()],
       room: () => 2 * concurrency - this.#held().lanes,
-      between: (run) => this.#claiming.between(run),
+      alone: (run) => this.#claiming.alone(run),
       cutOff: () => this.#cutOff(),
       renewed: () => this.#renewed(),
       lost: () => this.#lost(),
@@ -146,7 +147,7 @@ export class SqlWorker {
     if (lane.state !== 'leaving')
       this.#logger.warn({}, 'the lease of an event was lost before its result was recorded')
     if (this.#lanes.get(lane.media) === lane) this.#lanes.delete(lane.media)
-    this.#turns.giveUp(lane, true, 'the lease of the event was lost')
+    this.#turns.giveUp(lane, true, leaseLost())
     this.lease.lookForUnknown()
   }
 
@@ -160,12 +161,12 @@ export class SqlWorker {
     this.#giveUpAll()
   }
 
-  #giveUpAll(message = 'the lease of the event was lost'): void {
+  #giveUpAll(reason = leaseLost()): void {
     this.#turns.lanes.clear()
     for (const lane of this.#lanes.values()) {
       const isLost = !lane.hasUnrecorded
       if (isLost) this.#lanes.delete(lane.media)
-      this.#turns.giveUp(lane, isLost, message)
+      this.#turns.giveUp(lane, isLost, reason)
       this.#settling.add(lane)
     }
     this.lease.lookForUnknown()
@@ -186,7 +187,7 @@ export class SqlWorker {
   /** Stops at once and for good: another process has the storage. */
   abandon(reason: string): void {
     this.stopStarting()
-    this.#giveUpAll(reason)
+    this.#giveUpAll(leaseLost(reason))
     this.#settling.stop()
   }
 
@@ -208,9 +209,10 @@ export class SqlWorker {
     return this.lease.owner
   }
 
-  /** Attempts that run now, by event id. */
+  /** Attempts that run now, or whose end is not recorded yet, by event id. */
   running(): ReadonlyMap<number, RunningAttempt> {
-    const running = [...this.#turns.attempts.values()].filter(({ since }) => since !== undefined)
+    const { attempts, recording } = this.#turns
+    const running = [...recording, ...attempts.values()].filter(({ since }) => since !== undefined)
     return new Map(running.map((attempt) => [attempt.id, attempt.shown]))
   }
 
@@ -261,7 +263,9 @@ export class SqlWorker {
     const unfinished = [...this.#turns.attempts.values()].map(
       ({ accepted, since }): UnfinishedEvent => ({ ...accepted, state: since === undefined ? 'waiting' : 'running' }),
     )
-    for (const lane of this.#lanes.values()) if (!this.#turns.isUnstarted(lane)) this.#turns.giveUp(lane, !lane.hasUnrecorded, 'the inbox is closing')
+    const closing = new WebhookError('closing', 'the inbox is closing')
+    for (const lane of this.#lanes.values())
+      if (!this.#turns.isUnstarted(lane)) this.#turns.giveUp(lane, !lane.hasUnrecorded, closing)
     for (const wait of this.#waits.values()) wait()
     // If the database is unreachable, the lease just expires.
     await within(left(releaseMs), this.#release(), () => {}).catch(() => {})
@@ -280,3 +284,5 @@ export class SqlWorker {
   }
 }
 
+
+const leaseLost = (message = 'the lease of the event was lost'): WebhookError => new WebhookError('lease_lost', message)
