@@ -52,6 +52,14 @@ export interface NewEvent {
   readonly changes: StoredChanges | undefined
 }
 
+/** An unreadable delivery to keep as a dead letter. */
+export interface NewUnreadable {
+  readonly hash: Hash
+  /** JSON of its key and everything but the body. */
+  readonly head: string
+  readonly body: Uint8Array
+}
+
 /** How a new event changes expectations. A subject is a rule and a media item. */
 export interface StoredChanges {
   /** The event's time. Also what begins and ends compare. */
@@ -240,6 +248,8 @@ export interface Statements {
    * @throws WebhookError `overloaded`
    */
   replay(dead: readonly { readonly id: number; readonly media: Media }[]): Step<readonly number[]>
+  /** Keeps an unreadable delivery, unless it is kept already. */
+  keep(unreadable: NewUnreadable): Step<void>
   /** Stores the event of an unreadable delivery in its place. `gone` if the delivery was replayed or discarded. */
   replace(unreadable: Hash, event: NewEvent): Step<Acceptance | 'gone'>
   /** Makes a retry due now. False if the event has none. */
@@ -316,6 +326,8 @@ export type Failure = 'transient' | 'timeout' | 'deadlock' | undefined
 export interface Database {
   readonly statements: Statements
   readonly dialect: Dialect
+  /** Name of this process for operators. Absent if it has none. */
+  readonly process?: string
   /**
    * Makes or checks the tables, then calls `opened`; retries both until they succeed. Steps that `opened` runs go through;
    * all others are answered `unavailable` until it has resolved.

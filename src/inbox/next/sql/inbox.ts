@@ -20,7 +20,8 @@ import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, Unreadab
 import { FailureLog } from '../../sql/periodic-task.ts'
 import { activityTable } from './activity.ts'
 import type { Database } from './database.ts'
-import { keepUnreadable, SqlDeadLetters } from './dead-letters.ts'
+import { SqlDeadLetters } from './dead-letters.ts'
+import { keepUnreadable } from './discards.ts'
 import { SqlEvents } from './events.ts'
 import { readExpected } from './expected.ts'
 import { Intake, newEventOf, storedChanges } from './intake.ts'
@@ -79,7 +80,7 @@ export class SqlInbox implements Inbox {
     this.#worker = worker
     const stored = () => this.#stored()
     this.#intake = new Intake({ database, host, timeoutMs, stored })
-    this.deadLetters = new SqlDeadLetters(database, { host, check: () => this.#closing.checkOpen() })
+    this.deadLetters = new SqlDeadLetters(database, { host, check: () => this.#closing.checkOpen(), replayed: () => worker?.wake() })
     this.events = new SqlEvents(database, worker)
     this.operations = new StoredOperations(operationTable(database))
     const applyPauses = worker && ((pauses: Parameters<SqlWorker['applyPauses']>[0]) => worker.applyPauses(pauses))
@@ -189,7 +190,7 @@ export class SqlInbox implements Inbox {
     return historyOf(this.events, mediaId)
   }
 
-  expected(limit?: number): Promise<readonly OpenExpectation[]> {
+  expected(limit?: number): MaybePromise<readonly OpenExpectation[]> {
     return readExpected(this.#database, limit)
   }
 
