@@ -249,11 +249,16 @@ export class Turns implements AttemptWorker {
     const { lane } = attempt
     const end: SettledEnd = endOf(attempt, result, this.#options)
     if (end.progress !== undefined) lane.progressed(end.progress, () => {})
-    if (end.event !== undefined) return this.#settle(lane, end.event, attempt)
-    // Not tried: it keeps its place.
-    if (attempt.isAlone) void this.#count(attempt, true).then(() => this.#backToLane(lane, end.restMs))
-    else this.#backToLane(lane, end.restMs)
+    const { event, restMs } = end
+    if (result.status === 'done') this.#options.owed?.ended(attempt, attempt)
+    const goOn = () => (event === undefined ? this.#backToLane(lane, restMs) : this.#settle(lane, event, attempt))
+    // It goes on here or elsewhere, and has crashed nothing.
+    const isOpen = event === undefined || event.kind === 'release'
+    if (isOpen && attempt.isAlone) void this.#count(attempt, true).then(goOn)
+    else goOn()
   }
+
+  /** Gives an event that was not tried its place back. */
 
   #backToLane(lane: HeldLane, restMs: number | undefined): void {
     this.alone.leave(lane)

@@ -137,6 +137,7 @@ export class SqlWorker {
 
   #released(lane: HeldLane, readyInMs: number): void {
     if (this.#lanes.get(lane.media) === lane) this.#lanes.delete(lane.media)
+    if (lane.awaits) this.#database.notify?.('awaited')
     if (readyInMs === 0 && this.#held().lanes >= this.#options.concurrency) this.#database.notify?.('new')
     if (readyInMs === 0) this.#claiming.wake()
     else if (readyInMs !== Number.POSITIVE_INFINITY) this.#claiming.wakeIn(readyInMs)
