@@ -3,7 +3,13 @@ import { clientClass, makePool, type Pinned, releaseClient, startUp, takeClient 
 import { inline, literal, type PostgresStep, type Prepared, type Purpose, type Rows } from './step.ts'
 
 /** Maximum connections by purpose. */
-const maxConnections: Readonly<Record<Purpose, number>> = { accepting: 3, handling: 2, renewing: 1, reading: 2, patient: 2 }
+const maxConnections: Readonly<Record<Purpose, number>> = {
+  accepting: 3,
+  handling: 2,
+  renewing: 1,
+  reading: 2,
+  patient: 2,
+}
 
 /** Time after which idle connections are closed (ms). Longer than the time between renewals or polls. */
 const idleMs = 30_000
@@ -39,7 +45,8 @@ export class Connections {
       idleTimeoutMillis: idleMs,
       keepAlive: true,
     }
-    const poolOf = (on: Purpose) => given ?? makePool({ ...this.#config, Client: this.#Client, max: maxConnections[on], min: 0 })
+    const poolOf = (on: Purpose) =>
+      given ?? makePool({ ...this.#config, Client: this.#Client, max: maxConnections[on], min: 0 })
     this.#pools = {
       accepting: poolOf('accepting'),
       handling: poolOf('handling'),
@@ -75,7 +82,8 @@ export class Connections {
     const [first] = parts
     if (timeoutMs !== undefined) return this.#sendSlow(message, timeoutMs)
     if (!this.#options.prepares) return this.#query(this.#pools[on], parts.map(inlined).join(';'))
-    if (parts.length === 1 && typeof first === 'object' && first.name !== '' && this.#isPinned) return this.#one(on, first)
+    if (parts.length === 1 && typeof first === 'object' && first.name !== '' && this.#isPinned)
+      return this.#one(on, first)
     const named = parts.filter((part): part is Prepared => typeof part === 'object' && part.name !== '')
     if (named.length === 0) return this.#query(this.#pools[on], parts.map(inlined).join(';'))
     return this.#execute(on, parts, named)
@@ -107,7 +115,8 @@ export class Connections {
       const names = this.#prepared.get(client) ?? new Set()
       this.#prepared.set(client, names)
       const missing = named.filter(({ name }) => !names.has(name))
-      if (missing.length > 0) await client.query(missing.map(({ name, text }) => `PREPARE ${name}_ AS ${text}`).join(';'))
+      if (missing.length > 0)
+        await client.query(missing.map(({ name, text }) => `PREPARE ${name}_ AS ${text}`).join(';'))
       for (const { name } of missing) names.add(name)
       return await this.#query(client, parts.map(executed).join(';'))
     } catch (error) {

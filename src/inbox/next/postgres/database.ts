@@ -1,6 +1,7 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { WebhookError } from '../../../errors.ts'
 import { consoleLogger } from '../../../internal/logger.ts'
+import { processName } from '../../../internal/process-name.ts'
 import type { InboxHost } from '../../inbox.ts'
 import type { Route } from '../../postgres/connection.ts'
 import { hashKey, hashMedia } from '../../postgres/keys.ts'
@@ -35,6 +36,7 @@ export interface PostgresOptions extends Route {
 export class PostgresDatabase implements Database {
   readonly statements: PostgresSteps
   readonly dialect = dialect
+  readonly process = processName
   readonly hashKey = hashKey
   readonly hashMedia = hashMedia
   readonly transaction: Database['transaction']
@@ -48,7 +50,11 @@ export class PostgresDatabase implements Database {
   /** `prepared`: the tables are there, and the inbox is starting. */
   #state: 'unopened' | 'prepared' | 'open' | 'closed' = 'unopened'
 
-  constructor(host: Pick<InboxHost, 'logger' | 'measured' | 'order'>, options: PostgresOptions, connections?: Connections) {
+  constructor(
+    host: Pick<InboxHost, 'logger' | 'measured' | 'order'>,
+    options: PostgresOptions,
+    connections?: Connections,
+  ) {
     const { given, config, schema, concurrency, leaseMs, ttlMs, timeoutMs, listen, handles } = options
     this.#host = host
     this.#options = options
@@ -67,7 +73,11 @@ export class PostgresDatabase implements Database {
   static inspected(pool: pg.Pool, schema: string, timeoutMs: number): PostgresDatabase {
     const limits = { concurrency: 1, leaseMs: 0, ttlMs: 0, timeoutMs, listen: false, handles: false }
     const connections = new Connections({ config: {}, timeoutMs, prepares: false }, pool)
-    const database = new PostgresDatabase({ logger: consoleLogger }, { given: pool, config: {}, schema, ...limits }, connections)
+    const database = new PostgresDatabase(
+      { logger: consoleLogger },
+      { given: pool, config: {}, schema, ...limits },
+      connections,
+    )
     database.#state = 'open'
     return database
   }
@@ -198,7 +208,8 @@ export const unreachable = (cause: unknown): WebhookError =>
  */
 export function failureOf(error: unknown): Failure {
   const { code, cause, message } = Object(error)
-  if (error instanceof WebhookError) return code === 'unavailable' ? (cause && failureOf(cause)) || 'transient' : undefined
+  if (error instanceof WebhookError)
+    return code === 'unavailable' ? (cause && failureOf(cause)) || 'transient' : undefined
   if (code === '57014' || /^Query read timeout/.test(`${message}`)) return 'timeout'
   if (code === '40P01' || code === '40001') return 'deadlock'
   if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return 'transient'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { within, type Timer, unref } from '../../../internal/timers.ts'
+import { type Timer, unref, within } from '../../../internal/timers.ts'
 import { NotifyThrottle } from '../../postgres/notify-throttle.ts'
 import type { DatabaseListener } from '../sql/database.ts'
 import type { Signal } from '../sql/signal.ts'

@@ -73,14 +73,14 @@ export const settledColumns = (events: readonly SettledEvent[]): readonly unknow
   events.map(({ attempts }) => attempts),
   events.map(({ counts }) => Number(counts)),
   events.map(({ delayMs }) => delayMs),
-  events.map(({ completed }) => namesLiteral(completed)),
+  events.map(({ completed }) => arrayLiteral(completed.map(storedName))),
   events.map(({ failed }) => failed ?? ''),
   events.map(({ late }) => late),
-  events.map(({ awaits }) => namesLiteral(awaits)),
+  events.map(({ awaits }) => arrayLiteral(awaits)),
 ]
 
-/** Text holds no NUL. */
-const namesLiteral = (names: readonly string[]): string => arrayLiteral(names.map((name) => name.replaceAll('\0', '')))
+/** A handler's name as it is stored: text holds no NUL, but JSON does. */
+export const storedName = (name: string): string => JSON.stringify(name).slice(1, -1)
 
 /** A lane that was claimed, with one of its events. `id` is null if there is none. */
 export interface ClaimedRow {

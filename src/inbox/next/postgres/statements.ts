@@ -1,3 +1,5 @@
+import { dialect } from './dialect.ts'
+
 // Every statement of the Postgres inbox on the hot path, as text to read and to EXPLAIN: `npm run explain -- postgres`.
 // The reasons that several share:
 //
@@ -166,7 +168,7 @@ FROM ${schema}.lane LEFT JOIN LATERAL (
   SELECT id::text, CASE WHEN before < $2::int OR nth = 1 THEN event::text END AS event, trace::text,
     round(extract(epoch FROM received_at) * 1000)::text AS received,
     round(extract(epoch FROM coalesce(due_at, since, received_at)) * 1000)::text AS waiting_since,
-    owed::text, attempts, array_to_json(completed)::text AS completed, failed::text, crashes, late, due_at IS NOT NULL AS is_retry,
+    owed::text, attempts, ${dialect.names('completed')} AS completed, failed::text, crashes, late, due_at IS NOT NULL AS is_retry,
     CASE WHEN due_at > now() THEN ceil(extract(epoch FROM due_at - now()) * 1000) ELSE 0 END::text AS wait, nth::int
   FROM (
     SELECT *, row_number() OVER lane_order AS nth, sum(octet_length(event::text)) OVER (lane_order ROWS UNBOUNDED PRECEDING) - octet_length(event::text) AS before
@@ -380,7 +382,8 @@ export const leave = (schema: string): readonly string[] => [
 export const publish = (schema: string): string => `UPDATE ${schema}.process SET handlers = $2::json WHERE id = $1`
 
 /** $1 names of own handlers, as JSON. */
-export const haveHandlers = (schema: string): string => `DELETE FROM ${schema}.removed_handler WHERE name = ANY ($1::text[])`
+export const haveHandlers = (schema: string): string =>
+  `DELETE FROM ${schema}.removed_handler WHERE name = ANY ($1::text[])`
 
 /** $1 own id, $2 names of handlers that it has no longer, as JSON: removed, unless another process has them. */
 export const removeHandlers = (schema: string): string => `

@@ -85,10 +85,15 @@ export class PostgresSteps implements Statements, SharedStatements {
       return { parts: transaction({ name: '', text, values: [...given, unreadable] }), at: 1 }
     }
     const parts = sql.endExpectations(this.#schema) + sql.beginExpectations(this.#schema)
-    const accept = { name: '', text: sql.accept(this.#schema, this.#isStrict, gone, parts), values: [...given, unreadable, ...changes.values] }
+    const accept = {
+      name: '',
+      text: sql.accept(this.#schema, this.#isStrict, gone, parts),
+      values: [...given, unreadable, ...changes.values],
+    }
     const remove = { name: '', text: sql.removeEnded(this.#schema), values: [changes.subjects] }
     // Without statistics, Postgres might read all expectations instead of looking up each subject.
-    const settings = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off'
+    const settings =
+      'SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off'
     return { parts: transaction(accept, settings, remove), at: 1 }
   }
 
@@ -179,7 +184,11 @@ export class PostgresSteps implements Statements, SharedStatements {
     return { on: 'patient', parts: [...transaction(claim), this.#read(lanes)], read }
   }
 
-  settle(owner: string, lanes: readonly SettledLane[], events: readonly SettledEvent[]): PostgresStep<readonly RecordedLane[]> {
+  settle(
+    owner: string,
+    lanes: readonly SettledLane[],
+    events: readonly SettledEvent[],
+  ): PostgresStep<readonly RecordedLane[]> {
     const columns = laneColumns(lanes)
     const lock = this.#prepared('lock_held', sql.lockHeld(this.#schema), [owner, ...columns.slice(0, 3)])
     const values = [owner, ...columns, ...settledColumns(events)]
@@ -203,7 +212,11 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   join(owner: string, handlers: readonly HandlerName[]): PostgresStep<void> {
-    const join = { name: '', text: sql.join(this.#schema), values: [owner, this.#leaseMs, handlersJson(handlers), processName] }
+    const join = {
+      name: '',
+      text: sql.join(this.#schema),
+      values: [owner, this.#leaseMs, handlersJson(handlers), processName],
+    }
     const have = { name: '', text: sql.haveHandlers(this.#schema), values: [namesOf(handlers)] }
     return { on: 'renewing', parts: transaction(join, have, sql.correctClock(this.#schema)), read: () => {} }
   }
@@ -272,13 +285,22 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   keep({ hash, head, body }: NewUnreadable): PostgresStep<void> {
-    return { on: 'accepting', parts: [{ name: '', text: sql.keep(this.#schema), values: [hash, head, body] }], read: () => {} }
+    return {
+      on: 'reading',
+      parts: [{ name: '', text: sql.keep(this.#schema), values: [hash, head, body] }],
+      read: () => {},
+    }
   }
 
   replace(unreadable: string, event: NewEvent): PostgresStep<Acceptance | 'gone'> {
     const isGone = `SELECT FROM ${this.#schema}.event WHERE hash = $1::uuid AND body IS NOT NULL`
     const { parts, at } = this.#accepting([event], [event], { gone: sql.replacing(this.#schema), unreadable })
-    return { on: 'reading', parts: [{ name: '', text: isGone, values: [unreadable] }, ...parts], read: (results) => (results[0]?.length === 0 ? 'gone' : (acceptances([event], results[at + 1] as Rows)[0] as Acceptance)) }
+    return {
+      on: 'reading',
+      parts: [{ name: '', text: isGone, values: [unreadable] }, ...parts],
+      read: (results) =>
+        results[0]?.length === 0 ? 'gone' : (acceptances([event], results[at + 1] as Rows)[0] as Acceptance),
+    }
   }
 
   retry(hash: string): PostgresStep<boolean> {
@@ -292,7 +314,8 @@ export class PostgresSteps implements Statements, SharedStatements {
 }
 
 /** Names as JSON: text holds no NUL. */
-const namesOf = (handlers: readonly HandlerName[]): readonly string[] => handlers.map(({ name }) => JSON.stringify(name))
+const namesOf = (handlers: readonly HandlerName[]): readonly string[] =>
+  handlers.map(({ name }) => JSON.stringify(name))
 
 function acceptances(events: readonly Pick<NewEvent, 'hash'>[], stored: Rows): readonly Acceptance[] {
   const hashes = new Set(stored.map(({ hash }) => `${hash}`.replaceAll('-', '')))

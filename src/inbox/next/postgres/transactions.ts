@@ -8,6 +8,7 @@ import { literalOf } from '../../postgres/literals.ts'
 import { isCommitFailure, isOurFailure, isStorageFailure, readOnly } from '../../postgres/storage-failure.ts'
 import { connect, TransactionClient } from '../../postgres/transaction-client.ts'
 import type { Database, HeldEvent } from '../sql/database.ts'
+import { storedName } from './rows.ts'
 import * as sql from './statements.ts'
 import { inline } from './step.ts'
 
@@ -85,7 +86,7 @@ class Record {
     if (shownReadOnly?.rows[0].transaction_read_only === 'on') throw readOnly()
     const role = shownRole?.rows[0].role
     // The handler may have changed the role. If a statement fails, Postgres skips those after it.
-    return `SET LOCAL role = ${literalOf(role)}; ${this.#record([media, owner, turn, handler.replaceAll('\0', ''), id])}; COMMIT`
+    return `SET LOCAL role = ${literalOf(role)}; ${this.#record([media, owner, turn, storedName(handler), id])}; COMMIT`
   }
 
   #record(values: readonly unknown[]): string {

@@ -1,5 +1,5 @@
-import { measure } from '../../../internal/maybe-promise.ts'
 import type { Logger } from '../../../internal/logger.ts'
+import { measure } from '../../../internal/maybe-promise.ts'
 import { OutageLog } from '../../../internal/outage-log.ts'
 import { maxWaitMs, type Timer, unref } from '../../../internal/timers.ts'
 import type { InboxHost } from '../../inbox.ts'
@@ -142,7 +142,13 @@ export class Claiming {
     const isFull = lanes.length >= room
     // What the last claim brought has ended meanwhile: more could have.
     const hasDrained = held().lanes === 0
-    this.#size = Math.min(maxLanes, Math.max(2 * this.#options.concurrency, hasDrained && isFull ? 2 * this.#size : isFull ? this.#size : this.#size / 2))
+    this.#size = Math.min(
+      maxLanes,
+      Math.max(
+        2 * this.#options.concurrency,
+        hasDrained && isFull ? 2 * this.#size : isFull ? this.#size : this.#size / 2,
+      ),
+    )
     claimed(lanes, owner)
     if (isFull || lanes.some(({ crashes }) => crashes > 0)) this.#isAwake = true
     if (isHeldUp) this.wakeIn(waits ? waitIntervalMs : 0)

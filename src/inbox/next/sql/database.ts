@@ -229,11 +229,7 @@ export interface Statements {
   /** Claims ready lanes, the longest ready first, and reads their events: up to 64 of each, within a budget of bytes. */
   claim(request: ClaimRequest): Step<Claim>
   /** Records ends of attempts, and releases lanes. Returns the lanes that were still ours. */
-  settle(
-    owner: string,
-    lanes: readonly SettledLane[],
-    events: readonly SettledEvent[],
-  ): Step<readonly RecordedLane[]>
+  settle(owner: string, lanes: readonly SettledLane[], events: readonly SettledEvent[]): Step<readonly RecordedLane[]>
   /** Sets an event's crashes `from` one number `to` another, before it starts alone. False if the lane was lost. */
   count(held: HeldEvent, from: number, to: number): Step<boolean>
   /**
@@ -302,6 +298,8 @@ export interface Dialect {
   hex(column: string): string
   /** SQL expression for a value as JSON text. A JSON column stays as it is. */
   json(value: string): string
+  /** SQL expression for a column of handlers' names as a JSON array. */
+  names(column: string): string
   /** Query for the values of a JSON array of hashes: `hash`, and its index `place`. */
   hashesIn(array: string): string
   /** SQL condition: a lane is ready at some time. */

@@ -23,10 +23,11 @@ export interface DeadLetterRow {
 }
 
 /** Columns that {@link readDeadLetter} reads. */
-export const deadLetterColumns = ({ json, ms, hex }: Dialect): string =>
+export const deadLetterColumns = ({ json, ms, hex, names }: Dialect): string =>
   [
     'id, attempts',
-    ...['head', 'event', 'completed', 'failed', 'trace'].map((name) => `${json(name)} AS ${name}`),
+    ...['head', 'event', 'failed', 'trace'].map((name) => `${json(name)} AS ${name}`),
+    `${names('completed')} AS completed`,
     `${ms('received_at')} AS received, ${ms('died_at')} AS died, ${json('died_at')} AS place, ${hex('body')} AS body`,
   ].join()
 

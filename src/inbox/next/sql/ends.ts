@@ -34,7 +34,8 @@ export function endOf(attempt: SqlAttempt, result: AttemptResult, options: Endin
     return { event: settled(attempt, 'end', { completed: [...new Set([...attempt.completed, ...handlers])] }) }
   }
   const { completed, failures } = result
-  const failed = failures.length === 0 ? undefined : JSON.stringify(withFailure(attempt.failedAttempts, attempt.number, failures))
+  const failed =
+    failures.length === 0 ? undefined : JSON.stringify(withFailure(attempt.failedAttempts, attempt.number, failures))
   if (result.status === 'dead') return { event: settled(attempt, 'dead', { completed, failed }) }
   if (isRelease(result)) return released(attempt, result, options)
   if (attempt.aborted || result === notMade) return { progress: progress(attempt, completed) }

@@ -52,10 +52,11 @@ export function recordColumns(
   owner: string | undefined,
   value: (owner: string) => string,
 ): string {
-  const { json, ms } = dialect
+  const { json, ms, names } = dialect
   const columns = [
     'id, attempts',
-    ...['head', 'event', 'completed', 'failed', 'trace', 'owed', 'awaits'].map((name) => `${json(name)} AS ${name}`),
+    ...['head', 'event', 'failed', 'trace', 'owed', 'awaits'].map((name) => `${json(name)} AS ${name}`),
+    `${names('completed')} AS completed`,
     `${ms('received_at')} AS received, ${ms('ended_at')} AS ended, ${ms('died_at')} AS died`,
     `CASE WHEN due_at > $now THEN ${ms('due_at')} END AS due`,
   ]

@@ -27,13 +27,18 @@ export class SqlEvents implements InboxEvents {
   readonly states = eventStates
   readonly #database: Database
   readonly #own: OwnWorker | undefined
+  readonly #isInspected: boolean
   /** Counts the events by state. Concurrent calls share one count. */
   readonly stats = shared(() => readStats(this.#database, this.#own))
 
-  /** @param own absent in a process that handles no events */
-  constructor(database: Database, own?: OwnWorker) {
+  /**
+   * @param own absent in a process that handles no events
+   * @param isInspected true in a process that has no receiver, and so never listens
+   */
+  constructor(database: Database, own?: OwnWorker, isInspected = false) {
     this.#database = database
     this.#own = own
+    this.#isInspected = isInspected
   }
 
   async list(query?: EventQuery): Promise<EventPage> {
@@ -133,15 +138,16 @@ export class SqlEvents implements InboxEvents {
 
   stop(key: string): MaybePromise<boolean> {
     if (this.#own?.stop(key)) return true
-    return this.#database.statements.shared !== undefined && this.#stopElsewhere(key)
+    // Where this process can't listen, as behind a pooler, the others can't either.
+    const isHeard = this.#isInspected || this.#database.isListening
+    return this.#database.statements.shared !== undefined && isHeard && this.#stopElsewhere(key)
   }
 
   /** Asks the other process that runs the event to stop its handler. Doesn't wait for it. */
   async #stopElsewhere(key: string): Promise<boolean> {
-    if (this.#database.notify === undefined) return false
     const found = await this.#find(key)
     if (found?.record.state !== 'running') return false
-    this.#database.notify(`stop ${found.id}`)
+    this.#database.notify?.(`stop ${found.id}`)
     return true
   }
 

@@ -80,7 +80,11 @@ export class SqlInbox implements Inbox {
     this.#worker = worker
     const stored = () => this.#stored()
     this.#intake = new Intake({ database, host, timeoutMs, stored })
-    this.deadLetters = new SqlDeadLetters(database, { host, check: () => this.#closing.checkOpen(), replayed: () => worker?.wake() })
+    this.deadLetters = new SqlDeadLetters(database, {
+      host,
+      check: () => this.#closing.checkOpen(),
+      replayed: () => worker?.wake(),
+    })
     this.events = new SqlEvents(database, worker)
     this.operations = new StoredOperations(operationTable(database))
     const applyPauses = worker && ((pauses: Parameters<SqlWorker['applyPauses']>[0]) => worker.applyPauses(pauses))
@@ -134,7 +138,7 @@ export class SqlInbox implements Inbox {
     const [kind, id = ''] = signal.split(' ')
     if (kind === 'stop') return this.#worker?.stopId(id)
     this.upkeep.heard(signal)
-    if (signal === 'awaited' || signal === 'any') void this.#worker?.lease.claimAwaited()
+    if (signal === 'awaited' || signal === 'any') this.#worker?.lease.claimAwaited()
     if (signal === 'new' || signal === 'due' || signal === 'any') this.#worker?.wake()
   }
 

@@ -13,7 +13,7 @@ import { pauseTable } from './pauses.ts'
 
 /** Opens the tables for inspection: no deliveries, no handlers. */
 export function inspectedInbox(database: Database, { close }: Pick<InspectedInbox, 'close'>): InspectedInbox {
-  const events = new SqlEvents(database)
+  const events = new SqlEvents(database, undefined, true)
   return {
     stats: () => events.stats(),
     events,

@@ -93,8 +93,7 @@ export class Intake {
     // The first may not be stored yet.
     if (first !== undefined)
       return first.stored.then((acceptance) => (acceptance === 'accepted' ? 'duplicate' : acceptance))
-    if (this.#entries.size >= maxWaiting)
-      throw new WebhookError('overloaded', 'too many events wait for the database')
+    if (this.#entries.size >= maxWaiting) throw new WebhookError('overloaded', 'too many events wait for the database')
     const entry = new PendingEvent(event, this.#options.timeoutMs)
     this.#entries.set(event.hash, entry)
     this.#waiting.push(entry)

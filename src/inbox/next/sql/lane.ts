@@ -142,7 +142,16 @@ export class HeldLane {
   unsettled(): { readonly lane: SettledLane; readonly events: readonly SettledEvent[] } {
     const { media, turn, latestAt, awaits, release } = this
     const events = [...this.#unrecorded.values()].map(({ event }) => event)
-    const lane = { media, turn, first: this.#position, last: this.#last, latestAt, awaits, clear: this.#clears, release }
+    const lane = {
+      media,
+      turn,
+      first: this.#position,
+      last: this.#last,
+      latestAt,
+      awaits,
+      clear: this.#clears,
+      release,
+    }
     return { lane, events }
   }
 

@@ -1,5 +1,5 @@
 import { LeaseClock } from '../../../internal/lease-clock.ts'
-import type { InboxHost, HandlerName } from '../../inbox.ts'
+import type { HandlerName, InboxHost } from '../../inbox.ts'
 import { FailureLog, PeriodicTask } from '../../sql/periodic-task.ts'
 import { ownNames } from './awaits.ts'
 import type { ClaimedLane, Database, Media, RunningEvents } from './database.ts'
@@ -48,6 +48,8 @@ export class Lease {
   #gaveGrace = false
   #takingOver: Promise<void> | undefined
   #sweeping: Promise<void> | undefined
+  /** True if lanes may await our handlers that the sweep under way has not seen. */
+  #mayAwait = false
 
   constructor(options: LeaseOptions) {
     this.#options = options
@@ -106,7 +108,7 @@ export class Lease {
     await database.run(shared.publish(this.#owner, handlers, this.#published))
     this.#published = handlers
     database.notify?.('awaited')
-    void this.claimAwaited()
+    this.claimAwaited()
   }
 
   async #renew(): Promise<number> {
@@ -123,7 +125,7 @@ export class Lease {
     // Not awaited: a takeover may wait for locks, and our own lease needs renewing meanwhile.
     if (hasExpired && !givesGrace) this.#takingOver ??= this.#takeOver()
     await this.#adopt()
-    void this.claimAwaited()
+    this.claimAwaited()
     // The lease runs from when the renewal was sent, however slow the database is.
     return Math.max(0, leaseMs / 3 - (performance.now() - sentAt))
   }
@@ -171,22 +173,21 @@ export class Lease {
   }
 
   /** Claims lanes with events that await our handlers, or handlers that were removed. */
-  claimAwaited(): Promise<void> {
+  claimAwaited(): void {
+    this.#mayAwait = true
     this.#sweeping ??= this.#sweep().finally(() => {
       this.#sweeping = undefined
     })
-    return this.#sweeping
   }
 
   async #sweep(): Promise<void> {
     const { database, host, alone, room, claimed } = this.#options
     const { shared } = database.statements
-    const names = ownNames(host.handlers())
     if (shared === undefined) return
     const claim = async () => {
       const lanes = Math.min(maxAwaited, Math.max(1, room()))
       const owner = this.#owner
-      const awaited = await database.run(shared.claimAwaited(owner, names, lanes))
+      const awaited = await database.run(shared.claimAwaited(owner, ownNames(host.handlers()), lanes))
       claimed(awaited, owner)
       return awaited.length === lanes
     }
@@ -194,7 +195,10 @@ export class Lease {
       this.lookForUnknown()
       return false
     }
-    while (this.holds && (await alone(claim).catch(failed)));
+    while (this.#mayAwait && this.holds) {
+      this.#mayAwait = false
+      while (this.holds && (await alone(claim).catch(failed)));
+    }
   }
 
   async stop(): Promise<void> {

@@ -7,8 +7,8 @@ import { Lanes } from '../lanes.ts'
 import { Alone } from './alone.ts'
 import { type AttemptWorker, SqlAttempt } from './attempt.ts'
 import type { Database, StoredEvent } from './database.ts'
-import type { HeldLane } from './lane.ts'
 import { endOf, notMade, type SettledEnd } from './ends.ts'
+import type { HeldLane } from './lane.ts'
 import { maxUnrecorded, type Settling } from './settling.ts'
 
 /** Delay before a count that failed is repeated (ms). */

@@ -44,7 +44,12 @@ export class Upkeep {
     this.#options = options
     this.#expectations = new OverdueExpectations(database, stored)
     const task = (run: () => Promise<number>, canSkip?: () => boolean) =>
-      new PeriodicTask(run, retryMs, new FailureLog(host.logger, (error) => database.failure(error) !== undefined), canSkip)
+      new PeriodicTask(
+        run,
+        retryMs,
+        new FailureLog(host.logger, (error) => database.failure(error) !== undefined),
+        canSkip,
+      )
     const mode = () => (database.isListening ? 'notified' : 'polling')
     const readPauses = () => pauses.read().then(() => pausesMs[mode()])
     this.#tasks = {

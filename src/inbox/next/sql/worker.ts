@@ -101,7 +101,7 @@ export class SqlWorker {
     this.#state = 'open'
     this.lease.start()
     this.wake()
-    void this.lease.claimAwaited()
+    this.lease.claimAwaited()
   }
 
   /** Looks for lanes. */
@@ -145,8 +145,7 @@ export class SqlWorker {
 
   #lostLane(lane: HeldLane): void {
     if (lane.state === 'lost') return
-    if (lane.state !== 'leaving')
-      this.#logger.warn({}, 'the lease of an event was lost before its result was recorded')
+    if (lane.state !== 'leaving') this.#logger.warn({}, 'the lease of an event was lost before its result was recorded')
     if (this.#lanes.get(lane.media) === lane) this.#lanes.delete(lane.media)
     this.#turns.giveUp(lane, true, leaseLost())
     this.lease.lookForUnknown()
@@ -284,6 +283,5 @@ export class SqlWorker {
     await this.lease.leave()
   }
 }
-
 
 const leaseLost = (message = 'the lease of the event was lost'): WebhookError => new WebhookError('lease_lost', message)

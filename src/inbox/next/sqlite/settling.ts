@@ -15,11 +15,7 @@ export class Settling {
     this.#sql = prepare(database, isStrict)
   }
 
-  settle(
-    owner: string,
-    lanes: readonly SettledLane[],
-    events: readonly SettledEvent[],
-  ): readonly RecordedLane[] {
+  settle(owner: string, lanes: readonly SettledLane[], events: readonly SettledEvent[]): readonly RecordedLane[] {
     const held = new Map<Media, { readonly lane: SettledLane; readonly readyAt: number | null }>()
     for (const lane of lanes) {
       const row = this.#sql.held.get(Number(lane.media), owner, lane.turn, lane.first)
