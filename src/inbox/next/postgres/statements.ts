@@ -18,8 +18,9 @@ const wake = (isStrict: boolean): string =>
  * $1 hashes, $2 media, $3 events, $4 heads, $5 times of receipt, $6 traces, $7 owed handlers: in order of arrival.
  * @param gone a WITH part that deletes what the events replace: only those whose `place` it returns are stored
  * @param parts more WITH parts, over `stored`
+ * @param since since when the events wait, if not since their receipt
  */
-export const accept = (schema: string, isStrict: boolean, gone = '', parts = ''): string => `
+export const accept = (schema: string, isStrict: boolean, gone = '', parts = '', since = 'NULL'): string => `
 WITH ${gone}given AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::json[], $5::float8[], $6::text[], $7::text[])
     WITH ORDINALITY AS t (hash, media, event, head, received, trace, owed, place)
@@ -34,8 +35,8 @@ WITH ${gone}given AS MATERIALIZED (
   SELECT nextval('${sequence(schema)}') AS id, ordered.*
   FROM (SELECT new.* FROM (SELECT count(*) FROM lanes) locked, new ORDER BY place) ordered
 ), stored AS (
-  INSERT INTO ${schema}.event (id, hash, media, event, head, received_at, trace, owed)
-  SELECT id, hash, media, event, head, to_timestamp(received / 1000), nullif(trace, '')::json, nullif(owed, '')::json
+  INSERT INTO ${schema}.event (id, hash, media, event, head, received_at, trace, owed, since)
+  SELECT id, hash, media, event, head, to_timestamp(received / 1000), nullif(trace, '')::json, nullif(owed, '')::json, ${since}
   FROM placed ORDER BY hash, id -- a key can come with two media items: crosswise hashes would deadlock
   ON CONFLICT (hash) DO NOTHING RETURNING hash
 )${parts}

@@ -75,19 +75,19 @@ export class PostgresSteps implements Statements, SharedStatements {
   #accepting(
     events: readonly Omit<NewEvent, 'changes'>[],
     changing: readonly NewEvent[],
-    { gone = '', unreadable = '' } = {},
+    { gone = '', unreadable = '', since = 'NULL' } = {},
   ): { readonly parts: readonly (string | Prepared)[]; readonly at: number } {
     const given = acceptColumns(events)
     const changes = changeColumns(changing)
     if (changes === undefined) {
-      const text = sql.accept(this.#schema, this.#isStrict, gone)
+      const text = sql.accept(this.#schema, this.#isStrict, gone, '', since)
       if (gone === '') return { parts: [this.#prepared('accept', text, given)], at: 0 }
       return { parts: transaction({ name: '', text, values: [...given, unreadable] }), at: 1 }
     }
     const parts = sql.endExpectations(this.#schema) + sql.beginExpectations(this.#schema)
     const accept = {
       name: '',
-      text: sql.accept(this.#schema, this.#isStrict, gone, parts),
+      text: sql.accept(this.#schema, this.#isStrict, gone, parts, since),
       values: [...given, unreadable, ...changes.values],
     }
     const remove = { name: '', text: sql.removeEnded(this.#schema), values: [changes.subjects] }
@@ -294,7 +294,8 @@ export class PostgresSteps implements Statements, SharedStatements {
 
   replace(unreadable: string, event: NewEvent): PostgresStep<Acceptance | 'gone'> {
     const isGone = `SELECT FROM ${this.#schema}.event WHERE hash = $1::uuid AND body IS NOT NULL`
-    const { parts, at } = this.#accepting([event], [event], { gone: sql.replacing(this.#schema), unreadable })
+    const replacing = { gone: sql.replacing(this.#schema), unreadable, since: 'now()' }
+    const { parts, at } = this.#accepting([event], [event], replacing)
     return {
       on: 'reading',
       parts: [{ name: '', text: isGone, values: [unreadable] }, ...parts],
