@@ -7,6 +7,9 @@ import type { ClaimedLane, Database, Media, RunningEvents } from './database.ts'
 /** Lanes that await handlers, per claim. */
 const maxAwaited = 64
 
+/** Delay before lanes are looked for again for which there was no room (ms). */
+const noRoomMs = 100
+
 export interface LeaseOptions {
   readonly database: Database
   readonly host: Pick<InboxHost, 'handlers' | 'logger'>
@@ -189,7 +192,7 @@ export class Lease {
       const owner = this.#owner
       const awaited = await database.run(shared.claimAwaited(owner, ownNames(host.handlers()), lanes))
       claimed(awaited, owner)
-      return awaited.length === lanes
+      return awaited.length === lanes && room() > 0
     }
     const failed = () => {
       this.lookForUnknown()
@@ -198,6 +201,9 @@ export class Lease {
     while (this.#mayAwait && this.holds) {
       this.#mayAwait = false
       while (this.holds && (await alone(claim).catch(failed)));
+      // There may be more than there was room for.
+      if (room() <= 0) await sleep(noRoomMs)
+      this.#mayAwait ||= room() <= 0
     }
   }
 
