@@ -14,7 +14,8 @@ import { dialect, withTables } from './dialect.ts'
 import { Notifications } from './notifications.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
-import type { PostgresStep } from './step.ts'
+import { useIndexes } from './statements.ts'
+import { type PostgresStep, transaction } from './step.ts'
 import { PostgresSteps } from './steps.ts'
 import { transactions } from './transactions.ts'
 
@@ -149,9 +150,9 @@ export class PostgresDatabase implements Database {
 
   async read<Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> {
     const text = withTables(sql, quoted(this.#options.schema))
-    const parts = [{ name: '', text, values }]
-    const [rows] = await this.#reach(() => this.#connections.send({ on: 'reading', parts }))
-    return rows as unknown as Row[]
+    const parts = transaction(useIndexes, { name: '', text, values })
+    const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts }))
+    return results.at(-2) as unknown as Row[]
   }
 
   async change(statements: readonly Statement[]): Promise<readonly number[]> {

@@ -1,4 +1,5 @@
 import { dialect } from './dialect.ts'
+import { turnOff } from './schema.ts'
 
 // Every statement of the Postgres inbox on the hot path, as text to read and to EXPLAIN: `npm run explain -- postgres`.
 // The reasons that several share:
@@ -460,3 +461,6 @@ export const expire = (schema: string): readonly string[] => [
 ]
 
 export const expiryPage = 1_000
+
+/** Before a query off the hot path. Each has an index, but the planner may prefer to read all events of the last day. */
+export const useIndexes = `${turnOff('enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit')}; SET LOCAL max_parallel_workers_per_gather = 0`
