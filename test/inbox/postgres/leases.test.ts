@@ -130,7 +130,7 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     await receiver.ready()
     await accept(receiver, 'media')
     await vi.waitFor(() => expect(signals).toHaveLength(1))
-    const claims = await postgres.claimsHeldUp()
+    const claims = await postgres.lanesHeldUp()
     await postgres.query(`INSERT INTO $schema.process (id, expires_at, lease_ms, handlers)
       VALUES ('00000000-0000-0000-0000-000000000000', now() - interval '1 s', 600, '[]')`)
     await vi.waitFor(async () => expect(await claims.waiting()).toBeGreaterThan(0))

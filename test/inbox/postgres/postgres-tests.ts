@@ -73,24 +73,10 @@ export function postgresTests(settings: Readonly<Record<string, string>> = {}) {
       })
       return { proxy, pool: through }
     },
+    /** Holds up the claims of the processes that there are, and their renewals, until the test says so or ends. */
+    claimsHeldUp: () => heldUp(pool, `SELECT FROM ${fixture.schema}.process FOR UPDATE`),
     /** Holds up the claims and takeovers of every process, and what they record, until the test says so or ends. */
-    async claimsHeldUp() {
-      const blocker = await pool.connect()
-      let isHeld = true
-      const goOn = async () => {
-        if (isHeld) await blocker.query('COMMIT')
-        if (isHeld) blocker.release()
-        isHeld = false
-      }
-      onTestFinished(goOn)
-      await blocker.query(`BEGIN; LOCK TABLE ${fixture.schema}.lane IN ACCESS EXCLUSIVE MODE`)
-      /** The number of sessions that wait. */
-      const waiting = async () => {
-        const { rows } = await pool.query("SELECT FROM pg_stat_activity WHERE wait_event = 'relation'")
-        return rows.length
-      }
-      return { waiting, goOn }
-    },
+    lanesHeldUp: () => heldUp(pool, `LOCK TABLE ${fixture.schema}.lane IN ACCESS EXCLUSIVE MODE`),
     /** The media items whose lanes processes have, also those whose leases are over. */
     async held(): Promise<readonly string[]> {
       const rows = await fixture.query<{ media: string }>('SELECT media::text FROM $schema.lane WHERE owner IS NOT NULL')
@@ -102,6 +88,21 @@ export function postgresTests(settings: Readonly<Record<string, string>> = {}) {
     },
   }
   return fixture
+}
+
+async function heldUp(pool: Pool, lock: string) {
+  const blocker = await pool.connect()
+  let isHeld = true
+  const goOn = async () => {
+    if (isHeld) await blocker.query('COMMIT')
+    if (isHeld) blocker.release()
+    isHeld = false
+  }
+  onTestFinished(goOn)
+  await blocker.query(`BEGIN; ${lock}`)
+  /** The number of sessions that wait. */
+  const waiting = async () => (await pool.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rows.length
+  return { waiting, goOn }
 }
 
 /**

@@ -1,4 +1,5 @@
 import { LeaseClock } from '../../../internal/lease-clock.ts'
+import { sleep } from '../../../internal/timers.ts'
 import type { HandlerName, InboxHost } from '../../inbox.ts'
 import { FailureLog, PeriodicTask } from '../../sql/periodic-task.ts'
 import { ownNames } from './awaits.ts'

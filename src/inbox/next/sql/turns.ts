@@ -156,7 +156,9 @@ export class Turns implements AttemptWorker {
   async #before(attempt: SqlAttempt): Promise<AttemptResult | undefined> {
     const { host, owed } = this.#options
     const { lane, stored } = attempt
-    if (stored.crashes >= maxCrashes) {
+    // The crash that marked the lane was not counted.
+    const isUncounted = stored.crashes === maxCrashes - 1 && lane.marks >= maxCrashes
+    if (stored.crashes >= maxCrashes || isUncounted) {
       const message = `its handling was cut off ${maxCrashes} times`
       host.logger.error({ key: attempt.key }, `an event became a dead letter: ${message}`)
       return { status: 'dead', completed: attempt.completed, failures: [{ handler: 'none', message }] }

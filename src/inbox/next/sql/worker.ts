@@ -270,11 +270,17 @@ export class SqlWorker {
     // If the database is unreachable, the lease just expires.
     await within(left(releaseMs), this.#release(), () => {}).catch(() => {})
     if (this.#database.statements.shared) logReleased(unfinished, this.#logger)
-    const unrecorded = [...this.#lanes.values()].filter(({ unrecordedEnds }) => unrecordedEnds > 0)
-    const message = 'the inbox closed before it could record the end of some events; their handlers may run again'
-    if (unrecorded.length > 0) this.#logger.warn({ lanes: unrecorded.length }, message)
     this.#settling.stop()
-    return unfinished
+    return [...unfinished, ...this.#unrecorded()]
+  }
+
+  /** Attempts that ended without a record. */
+  #unrecorded(): readonly UnfinishedEvent[] {
+    const unrecorded = [...this.#turns.recording]
+    const keys = unrecorded.map(({ key }) => key)
+    const message = 'the inbox closed before it could record the end of these events; their handlers may run again'
+    if (keys.length > 0) this.#logger.warn({ keys }, message)
+    return unrecorded.map(({ accepted }) => ({ ...accepted, state: 'running' }))
   }
 
   async #release(): Promise<void> {
