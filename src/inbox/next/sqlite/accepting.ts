@@ -24,10 +24,13 @@ export class Accepting {
     this.#sql = prepare(database, isStrict)
   }
 
-  accept({ hash, media, event, head, trace, receivedAt, owed, changes }: NewEvent): Acceptance {
+  /** @param since when an event began to wait that was received earlier */
+  accept(accepted: NewEvent, since: number | null = null): Acceptance {
+    const { hash, media, event, head, trace, receivedAt, owed, changes } = accepted
     const { next } = this.#counter
     const lane = Number(media)
-    const stored = this.#sql.insert.run(next, hash, lane, event, head, trace ?? null, receivedAt, owed ?? null)
+    const texts = [event, head, trace ?? null]
+    const stored = this.#sql.insert.run(next, hash, lane, ...texts, receivedAt, since, owed ?? null)
     if (Number(stored.changes) === 0) return 'duplicate'
     this.#counter.stored()
     this.#sql.wake.run(lane, Date.now())

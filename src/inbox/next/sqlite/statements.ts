@@ -10,7 +10,8 @@ export const counter = {
 
 export const accept = {
   /** Changes no row if the key is known. */
-  insert: `INSERT INTO inbox_event (id, hash, media, event, head, trace, received_at, owed) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+  insert: `INSERT INTO inbox_event (id, hash, media, event, head, trace, received_at, since, owed)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (hash) DO NOTHING`,
   /** Only for new events: a duplicate wakes nobody. Strict: a lane that waits for a retry goes on waiting for it. */
   wake: (isStrict: boolean): string =>

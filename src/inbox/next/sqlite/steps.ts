@@ -78,11 +78,16 @@ export class SqliteSteps implements Statements {
   overdue(limit: number): SqliteStep<{ overdue: readonly OverdueExpectation[]; nextInMs: number }> {
     const run = () => {
       const now = Date.now()
-      const room = Math.ceil(this.#options.maxWaiting / 2) - this.counter.unfinished + this.#running()
-      const found = this.#sql.overdue.all(now, Math.min(limit, Math.max(room, 0))) as { hash: string; media: number }[]
-      const { next } = this.#sql.nextOverdue.get(room > 0 ? now : 0) as { next: number | null }
-      const nextInMs = next === null ? Number.POSITIVE_INFINITY : Math.max(next - now, room > 0 ? 0 : fullRetryMs)
-      return { overdue: found.map(({ hash, media }) => ({ hash, media: `${media}`, place: undefined })), nextInMs }
+      // Deliveries get the other half of the room.
+      const waiting = this.counter.unfinished - this.#running()
+      const room = Math.max(0, Math.ceil(this.#options.maxWaiting / 2) - waiting)
+      const found = this.#sql.overdue.all(now, Math.min(limit, room)) as { hash: string; media: number }[]
+      const isCut = room < limit && found.length === room
+      const { next } = this.#sql.nextOverdue.get(isCut ? 0 : now) as { next: number | null }
+      return {
+        overdue: found.map(({ hash, media }) => ({ hash, media: `${media}`, place: undefined })),
+        nextInMs: next === null ? Number.POSITIVE_INFINITY : Math.max(next - now, isCut ? fullRetryMs : 0),
+      }
     }
     return { run, isLight: true }
   }
@@ -164,7 +169,7 @@ export class SqliteSteps implements Statements {
       run: () => {
         if (this.#isFull()) return overloaded()
         if (Number(this.#sql.removeUnreadable.run(unreadable).changes) === 0) return 'gone'
-        return this.#accepting.accept(event)
+        return this.#accepting.accept(event, Date.now())
       },
     }
   }
