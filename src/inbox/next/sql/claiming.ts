@@ -52,6 +52,8 @@ export class Claiming {
   #timer: Timer | undefined
   #wakesAt = Number.POSITIVE_INFINITY
   #isHeldUp = false
+  /** True if there may be more marked lanes than the last claim was to bring. */
+  #leftMarked = false
   #waitedAt = Number.NEGATIVE_INFINITY
   #failures = 0
   #loggedAt = Number.NEGATIVE_INFINITY
@@ -91,7 +93,7 @@ export class Claiming {
 
   /** Claims again if the last one left something: call it when there is room. */
   roomed(): void {
-    if (this.#isAwake) this.wake()
+    if (this.#isAwake || (this.#leftMarked && this.#options.held().marked < maxMarked)) this.wake()
   }
 
   /** Resolves once no claim is in flight. */
@@ -150,7 +152,8 @@ export class Claiming {
       ),
     )
     claimed(lanes, owner)
-    if (isFull || lanes.some(({ crashes }) => crashes > 0)) this.#isAwake = true
+    if (isFull) this.#isAwake = true
+    this.#leftMarked = lanes.filter(({ crashes }) => crashes > 0).length === marked
     if (isHeldUp) this.wakeIn(waits ? waitIntervalMs : 0)
     this.wakeIn(Math.min(nextInMs, this.#pollMs))
   }

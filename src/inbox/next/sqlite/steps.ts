@@ -86,7 +86,7 @@ export class SqliteSteps implements Statements {
       const { next } = this.#sql.nextOverdue.get(isCut ? 0 : now) as { next: number | null }
       return {
         overdue: found.map(({ hash, media }) => ({ hash, media: `${media}`, place: undefined })),
-        nextInMs: next === null ? Number.POSITIVE_INFINITY : Math.max(next - now, isCut ? fullRetryMs : 0),
+        nextInMs: next === null ? Number.POSITIVE_INFINITY : Math.max(next - now, room === 0 ? fullRetryMs : 0),
       }
     }
     return { run, isLight: true }
