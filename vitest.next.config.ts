@@ -18,5 +18,5 @@ export default defineConfig({
     },
   ],
   resolve: { alias: { '#crypto': fileURLToPath(new URL('./src/internal/crypto/node.ts', import.meta.url)) } },
-  test: { setupFiles: 'test/support/setup.ts', testTimeout: 60_000, hookTimeout: 60_000, expect: { poll: { timeout: 20_000 } }, maxWorkers: 2 },
+  test: { setupFiles: 'test/support/setup.ts', testTimeout: 300_000, hookTimeout: 300_000, expect: { poll: { timeout: 60_000 } }, maxWorkers: 2 },
 })

@@ -61,7 +61,7 @@ describe.skipIf(!findPostgres())('the result of an attempt', () => {
     ['a release', release, { attempts: 0, crashes: 3, failed: null }],
   ])('adds %s to what is recorded, and gives the event to all processes', async (_, result, row) => {
     const { call } = await begun()
-    expect(await postgres.claimed()).toHaveLength(1)
+    expect(await postgres.held()).toHaveLength(1)
     await postgres.query("UPDATE $schema.event SET crashes = 3, completed = '{written}'")
     call.finish(result)
     await until(async () => (await postgres.query('SELECT FROM $schema.event WHERE due_at > now()')).length === 1)
@@ -72,7 +72,7 @@ describe.skipIf(!findPostgres())('the result of an attempt', () => {
       { name: 'a' },
       { name: 'written' },
     ])
-    expect(await postgres.claimed()).toEqual([])
+    expect(await postgres.held()).toEqual([])
   })
 
   test('keeps the failures of the last attempt that failed when none does', async () => {

@@ -14,6 +14,9 @@ const maxConnections: Readonly<Record<Purpose, number>> = {
 /** Time after which idle connections are closed (ms). Longer than the time between renewals or polls. */
 const idleMs = 30_000
 
+/** Prepared statements are planned once, maybe while the tables are empty or have no statistics. */
+const planning = '-c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan'
+
 export interface ConnectionsOptions {
   readonly config: pg.PoolConfig
   readonly timeoutMs: number
@@ -58,7 +61,8 @@ export class Connections {
 
   /** Pins the settings of later connections: each has a session to itself. */
   pin(): void {
-    this.#pinned.config = startUp(this.#config, this.#options.timeoutMs)
+    const { options, ...others } = startUp(this.#config, this.#options.timeoutMs)
+    this.#pinned.config = { ...others, options: `${options} ${planning}` }
     this.#isPinned = true
   }
 
