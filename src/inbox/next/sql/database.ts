@@ -311,6 +311,8 @@ export interface Dialect {
 }
 
 export interface DatabaseListener {
+  /** Another inbox of this process takes the storage next: what is ready to be written must be sent in this call. */
+  flush(): void
   /** A signal of another process. `any` if some may have been missed. */
   heard(signal: Signal): void
   /** Another process took the storage for good: nothing may start. Logged by the database. */

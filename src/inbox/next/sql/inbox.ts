@@ -122,7 +122,11 @@ export class SqlInbox implements Inbox {
       await this.#worker.start()
     }
     if (this.hasClosed) return
-    this.#database.listen?.({ heard: (signal) => this.#heard(signal), lost: (error) => this.#lost(error) })
+    this.#database.listen?.({
+      flush: () => this.#flush(),
+      heard: (signal) => this.#heard(signal),
+      lost: (error) => this.#lost(error),
+    })
     if (!this.#isAlwaysOn) return
     this.upkeep.start()
     this.#activity?.start()
@@ -140,6 +144,11 @@ export class SqlInbox implements Inbox {
     this.upkeep.heard(signal)
     if (signal === 'awaited' || signal === 'any') this.#worker?.lease.claimAwaited()
     if (signal === 'new' || signal === 'due' || signal === 'any') this.#worker?.wake()
+  }
+
+  #flush(): void {
+    this.#intake.flush()
+    this.#worker?.flush()
   }
 
   /** Stops at once: another process has the storage. */

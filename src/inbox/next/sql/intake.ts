@@ -116,6 +116,11 @@ export class Intake {
     this.#isScheduled = true
   }
 
+  /** Sends what waits, in this call. */
+  flush(): void {
+    void this.#sendBatch()
+  }
+
   async #sendBatch(): Promise<void> {
     const entries = this.#nextBatch()
     if (entries.length === 0) return

@@ -62,6 +62,11 @@ export class Settling {
     })
   }
 
+  /** Sends what is ready, in this call. */
+  flush(): void {
+    void this.#settle()
+  }
+
   /** Takes lanes of one owner, of which no settle is in flight. */
   #take(): readonly HeldLane[] {
     const taken: HeldLane[] = []

@@ -184,6 +184,11 @@ export class SqlWorker {
     this.wake()
   }
 
+  /** Sends the ends of attempts, in this call. */
+  flush(): void {
+    this.#settling.flush()
+  }
+
   /** Stops at once and for good: another process has the storage. */
   abandon(reason: string): void {
     this.stopStarting()

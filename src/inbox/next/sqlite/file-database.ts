@@ -78,6 +78,7 @@ export class FileDatabase extends SyncDatabase {
     const fix = 'expected after a hot reload; otherwise make only one receiver per file'
     const error = new WebhookError('unavailable', `another receiver of this process has opened ${path}: ${fix}`)
     this.#forgetOpen()
+    this.#listener?.flush()
     this.#commits.giveUp(error)
     try {
       inTransaction(database, () => owner.release())
