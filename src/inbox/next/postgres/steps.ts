@@ -143,9 +143,9 @@ export class PostgresSteps implements Statements, SharedStatements {
     const next = this.#prepared('next', sql.nextReady(this.#schema), [from])
     const step: PostgresStep<Claim> = {
       on: waits ? 'patient' : 'handling',
-      parts: [...before, claim, commit, this.#read(lanes + marked), next],
+      parts: [...before, claim, commit, this.#read(lanes + marked), next, forget],
       read: (results) => {
-        const [claimed, , read, ready] = results.slice(-4) as [Rows, Rows, Rows, Rows]
+        const [claimed, , read, ready] = results.slice(-5) as unknown as [Rows, Rows, Rows, Rows]
         const { count, first } = claimed[0] as { count: number; first: string | null }
         if (first !== null) this.#from = first
         const { wait: waitMs, held_up: isHeldUp } = ready[0] as { wait: string | null; held_up: boolean }
@@ -182,8 +182,8 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   #claiming(claim: Prepared, lanes: number): PostgresStep<readonly ClaimedLane[]> {
-    const read = (results: readonly Rows[]) => readLanes(results.at(-1) as unknown as readonly ClaimedRow[], maxEvents)
-    return { on: 'patient', parts: [...transaction(claim), this.#read(lanes)], read }
+    const read = (results: readonly Rows[]) => readLanes(results.at(-2) as unknown as readonly ClaimedRow[], maxEvents)
+    return { on: 'patient', parts: [...transaction(claim), this.#read(lanes), forget], read }
   }
 
   settle(
@@ -315,6 +315,9 @@ export class PostgresSteps implements Statements, SharedStatements {
     return this.#expiration.next(randomUUID())
   }
 }
+
+/** Behind a transaction pooler, the next statement of the session may be another program's. */
+const forget = 'RESET media_webhooks.claimed'
 
 /** Names as JSON: text holds no NUL. */
 const namesOf = (handlers: readonly HandlerName[]): readonly string[] =>

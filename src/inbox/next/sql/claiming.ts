@@ -21,6 +21,9 @@ const pollMs = { notified: 15_000, polling: 250 }
 /** Lanes that a claim may bring at most, however fast they end. */
 const maxLanes = 512
 
+/** Time in which lanes end that are handled fast (ms). */
+const fastMs = 100
+
 /** Marked lanes that this process has at a time: one runs, one is next. */
 const maxMarked = 2
 
@@ -45,6 +48,8 @@ export class Claiming {
   readonly #outage = new OutageLog()
   /** How many lanes to hold. Grows while they end faster than claims bring them. */
   #size: number
+  /** When a claim last brought all that there was room for. */
+  #claimedAt = Number.NEGATIVE_INFINITY
   #isAwake = false
   #isRunning = false
   /** The last step that claims. One at a time: an adoption beside a claim would hand out its lanes twice. */
@@ -142,20 +147,21 @@ export class Claiming {
     const { lanes, nextInMs, isHeldUp } = await measure(host.measured, 'claim', () => database.run(step))
     this.#isHeldUp = isHeldUp
     const isFull = lanes.length >= room
-    // What the last claim brought has ended meanwhile: more could have.
-    const hasDrained = held().lanes === 0
-    this.#size = Math.min(
-      maxLanes,
-      Math.max(
-        2 * this.#options.concurrency,
-        hasDrained && isFull ? 2 * this.#size : isFull ? this.#size : this.#size / 2,
-      ),
-    )
+    this.#resize(isFull)
     claimed(lanes, owner)
     if (isFull) this.#isAwake = true
     this.#leftMarked = lanes.filter(({ crashes }) => crashes > 0).length === marked
     if (isHeldUp) this.wakeIn(waits ? waitIntervalMs : 0)
     this.wakeIn(Math.min(nextInMs, this.#pollMs))
+  }
+
+  /** Claims more at a time while what a claim brings ends in no time, and fewer once it does not, or there are fewer. */
+  #resize(isFull: boolean): void {
+    const { concurrency, held } = this.#options
+    const isFast = held().lanes === 0 && performance.now() - this.#claimedAt < fastMs
+    this.#claimedAt = isFull ? performance.now() : Number.NEGATIVE_INFINITY
+    const size = isFull && isFast ? 2 * this.#size : isFull && held().lanes < this.#size / 2 ? this.#size : this.#size / 2
+    this.#size = Math.min(maxLanes, Math.max(2 * concurrency, size))
   }
 
   get #pollMs(): number {
