@@ -90,6 +90,7 @@ CREATE INDEX ${ifNotExists}lane_ready ON ${schema}.lane (ready_at) WHERE owner I
 CREATE INDEX ${ifNotExists}lane_marked ON ${schema}.lane (ready_at) WHERE owner IS NULL AND ready_at < 'infinity' AND crashes > 0;
 CREATE INDEX ${ifNotExists}lane_owner ON ${schema}.lane (owner) WHERE owner IS NOT NULL;
 CREATE INDEX ${ifNotExists}lane_awaits ON ${schema}.lane USING gin (awaits) WITH (fastupdate = off) WHERE awaits IS NOT NULL;
+CREATE INDEX ${ifNotExists}lane_awaiting ON ${schema}.lane (media) WHERE awaits IS NOT NULL;
 
 CREATE TABLE ${ifNotExists}${schema}.process (
   id uuid PRIMARY KEY,

@@ -1,6 +1,8 @@
 import { dialect } from './dialect.ts'
 import { turnOff } from './schema.ts'
 
+import { literal } from './schema.ts'
+
 // Every statement of the Postgres inbox on the hot path, as text to read and to EXPLAIN: `npm run explain -- postgres`.
 // The reasons that several share:
 //
@@ -33,7 +35,7 @@ WITH ${gone}given AS MATERIALIZED (
   ON CONFLICT (media) ${wake(isStrict)} RETURNING media
 ), placed AS MATERIALIZED (
   -- ids in order of arrival. count(*): all lanes are locked before the first id is drawn, so order of id is order of commit
-  SELECT nextval('${sequence(schema)}') AS id, ordered.*
+  SELECT nextval(${sequence(schema)}) AS id, ordered.*
   FROM (SELECT new.* FROM (SELECT count(*) FROM lanes) locked, new ORDER BY place) ordered
 ), stored AS (
   INSERT INTO ${schema}.event (id, hash, media, event, head, received_at, trace, owed, since)
@@ -43,7 +45,7 @@ WITH ${gone}given AS MATERIALIZED (
 )${parts}
 SELECT hash::text AS hash FROM stored`
 
-export const sequence = (schema: string): string => `${schema}.event_id_seq`.replaceAll("'", "''")
+const sequence = (schema: string): string => literal(`${schema}.event_id_seq`)
 
 /** Part of an accept. $9 whose event, $10 subjects, $11 times: the ends of expectations that new events bring. */
 export const endExpectations = (schema: string): string => `, ends AS (
@@ -317,10 +319,13 @@ export const renew = (schema: string): string => `
 UPDATE ${schema}.process SET expires_at = clock_timestamp() + $2::float8 * interval '1 ms', running = nullif($3, '')::json
 WHERE id = $1 AND expires_at > clock_timestamp() RETURNING 1`
 
-/** `late`: a lease that was renewed while the clock was ahead. */
+/** Looks around with each renewal, in case a signal was missed. `late`: a lease that was renewed while the clock was ahead. */
 export const expired = (schema: string): string => `
 SELECT coalesce(bool_or(expires_at <= clock_timestamp()), false) AS expired,
-  coalesce(bool_or(expires_at > clock_timestamp() + 2 * lease_ms * interval '1 ms'), false) AS late, count(*)::int AS processes
+  coalesce(bool_or(expires_at > clock_timestamp() + 2 * lease_ms * interval '1 ms'), false) AS late, count(*)::int AS processes,
+  EXISTS (SELECT FROM ${schema}.lane WHERE owner IS NULL AND ready_at < 'infinity' AND crashes = 0 AND ready_at <= now())
+  OR EXISTS (SELECT FROM ${schema}.lane WHERE owner IS NULL AND ready_at < 'infinity' AND crashes > 0 AND ready_at <= now()) AS ready,
+  EXISTS (SELECT FROM ${schema}.lane WHERE awaits IS NOT NULL) AS awaited
 FROM ${schema}.process`
 
 /**
@@ -401,7 +406,7 @@ UNION ALL SELECT NULL, name FROM ${schema}.removed_handler`
 /** After `lockLanes`. $1 ids of dead letters. The new ids are drawn under the locks, as an accept draws them. */
 export const replay = (schema: string, isStrict: boolean): string => `
 WITH given AS MATERIALIZED (
-  SELECT nextval('${sequence(schema)}') AS next, id FROM (SELECT id FROM unnest($1::bigint[]) WITH ORDINALITY AS t (id, place) ORDER BY place) ordered
+  SELECT nextval(${sequence(schema)}) AS next, id FROM (SELECT id FROM unnest($1::bigint[]) WITH ORDINALITY AS t (id, place) ORDER BY place) ordered
 ), back AS (
   UPDATE ${schema}.event SET id = given.next, died_at = NULL, attempts = 0, crashes = 0, since = now() FROM given
   WHERE event.id = given.id AND died_at IS NOT NULL AND body IS NULL RETURNING given.id AS former, event.media

@@ -13,6 +13,7 @@ import type {
   OverdueExpectation,
   PublishedHandlers,
   RecordedLane,
+  Renewed,
   RunningEvents,
   SettledEvent,
   SettledLane,
@@ -232,13 +233,14 @@ export class PostgresSteps implements Statements, SharedStatements {
   renew(owner: string, running: RunningEvents) {
     const json = running === undefined ? '' : JSON.stringify(running)
     const renew = this.#prepared('renew', sql.renew(this.#schema), [owner, this.#leaseMs, json])
-    const step: PostgresStep<{ readonly isLost: boolean; readonly hasExpired: boolean }> = {
+    const step: PostgresStep<Renewed> = {
       on: 'renewing',
       parts: transaction(renew, sql.expired(this.#schema)),
       read: (results) => {
-        const [row] = results[2] as unknown as [{ expired: boolean; late: boolean; processes: number }]
+        const [row] = results[2] as unknown as [Record<'expired' | 'late' | 'ready' | 'awaited', boolean> & { processes: number }]
         this.processes = row.processes
-        return { isLost: (results[1] as Rows).length === 0, hasExpired: row.expired || row.late }
+        const isLost = (results[1] as Rows).length === 0
+        return { isLost, hasExpired: row.expired || row.late, hasReady: row.ready, hasAwaited: row.awaited }
       },
     }
     return step

@@ -15,8 +15,8 @@ const logIntervalMs = 60_000
 /** Minimum time between claims that wait for a lane (ms). */
 const waitIntervalMs = 200
 
-/** Longest time between two claims, in case a signal was missed (ms): while signals arrive, and without them. */
-const pollMs = { notified: 15_000, polling: 250 }
+/** Longest time between two claims where no signals arrive (ms). With them, each renewal of the lease looks around. */
+const pollMs = 250
 
 /** Lanes that a claim may bring at most, however fast they end. */
 const maxLanes = 512
@@ -166,8 +166,7 @@ export class Claiming {
 
   get #pollMs(): number {
     const { database } = this.#options
-    if (database.statements.shared === undefined) return Number.POSITIVE_INFINITY
-    return database.isListening ? pollMs.notified : pollMs.polling
+    return database.statements.shared === undefined || database.isListening ? Number.POSITIVE_INFINITY : pollMs
   }
 
   #logFailure(error: unknown): void {

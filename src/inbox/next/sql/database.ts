@@ -258,8 +258,8 @@ export interface Statements {
 
 /** Steps between processes. */
 export interface SharedStatements {
-  /** Renews the lease. `isLost`: it had expired, which is final. `hasExpired`: another one has. */
-  renew(owner: string, running: RunningEvents): Step<{ readonly isLost: boolean; readonly hasExpired: boolean }>
+  /** Renews the lease, and looks around. */
+  renew(owner: string, running: RunningEvents): Step<Renewed>
   /** Frees and marks the lanes of expired processes. Returns true if there may be more. */
   takeOver(): Step<boolean>
   /** Claims again the lanes that are ours but not among `known`: a settle or its answer was lost. */
@@ -270,6 +270,18 @@ export interface SharedStatements {
   publish(owner: string, handlers: readonly HandlerName[], former: readonly HandlerName[]): Step<void>
   /** Reads the handlers of the living, and those that the last process to have them took away. */
   handlers(): Step<PublishedHandlers>
+}
+
+/** What a process finds when it renews its lease. */
+export interface Renewed {
+  /** The lease had expired, which is final. */
+  readonly isLost: boolean
+  /** Another lease has expired. */
+  readonly hasExpired: boolean
+  /** A lane is ready: its signal may have been missed. */
+  readonly hasReady: boolean
+  /** Some lane awaits handlers. */
+  readonly hasAwaited: boolean
 }
 
 /** Attempts that take long, for pages of other processes: start (ms since the epoch) by event id. */

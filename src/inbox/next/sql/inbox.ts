@@ -90,7 +90,7 @@ export class SqlInbox implements Inbox {
     const applyPauses = worker && ((pauses: Parameters<SqlWorker['applyPauses']>[0]) => worker.applyPauses(pauses))
     this.pauses = new StoredPauses(pauseTable(database), { host, applyPauses })
     const { deadLetters, pauses } = this
-    this.upkeep = new Upkeep({ database, host, worker, deadLetters, pauses, maxDeadLetters, stored })
+    this.upkeep = new Upkeep({ database, host, worker, deadLetters, pauses, maxDeadLetters, stored, ttlMs: limits.ttlMs })
     if (isAlwaysOn) {
       const activity = this.#recordActivity()
       this.#activity = activity

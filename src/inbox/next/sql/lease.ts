@@ -29,8 +29,8 @@ export interface LeaseOptions {
   readonly renewed: () => void
   /** The lease is lost for good, and with it all lanes. A new one has begun. */
   readonly lost: () => void
-  /** Lanes of other processes were freed. */
-  readonly tookOver: () => void
+  /** A lane is ready. */
+  readonly ready: () => void
 }
 
 /**
@@ -46,8 +46,8 @@ export class Lease {
   /** Handlers that are published. */
   #published: readonly HandlerName[] = []
   #hasJoined = false
-  /** True after a lost answer: lanes may be ours without our knowing. */
-  #mayHaveUnknown = false
+  /** Until when lanes may be ours without our knowing, after a lost answer (`performance.now()`, ms). */
+  #unknownUntil = Number.NEGATIVE_INFINITY
   #renewedAt = 0
   #gaveGrace = false
   #takingOver: Promise<void> | undefined
@@ -100,7 +100,7 @@ export class Lease {
 
   /** Looks for unknown lanes soon: a settle or a claim got no answer, or a strange one. */
   lookForUnknown(): void {
-    this.#mayHaveUnknown = true
+    this.#unknownUntil = performance.now() + 2 * this.#options.leaseMs
     this.#task?.soon(0)
   }
 
@@ -121,7 +121,7 @@ export class Lease {
     if (shared === undefined) return Number.POSITIVE_INFINITY
     if (this.hasNewHandlers) await this.publish()
     const sentAt = performance.now()
-    const { isLost, hasExpired } = await database.run(shared.renew(this.#owner, running()))
+    const { isLost, hasExpired, hasReady, hasAwaited } = await database.run(shared.renew(this.#owner, running()))
     if (isLost) await this.#lost()
     else this.#clock.renewed(sentAt)
     renewed()
@@ -129,7 +129,8 @@ export class Lease {
     // Not awaited: a takeover may wait for locks, and our own lease needs renewing meanwhile.
     if (hasExpired && !givesGrace) this.#takingOver ??= this.#takeOver()
     await this.#adopt()
-    this.claimAwaited()
+    if (hasAwaited) this.claimAwaited()
+    if (hasReady) this.#options.ready()
     // The lease runs from when the renewal was sent, however slow the database is.
     return Math.max(0, leaseMs / 3 - (performance.now() - sentAt))
   }
@@ -151,12 +152,12 @@ export class Lease {
   }
 
   async #takeOver(): Promise<void> {
-    const { database, host, tookOver } = this.#options
+    const { database, host, ready } = this.#options
     const { shared } = database.statements
     try {
-      while (shared !== undefined && (await database.run(shared.takeOver()))) tookOver()
+      while (shared !== undefined && (await database.run(shared.takeOver()))) ready()
       database.notify?.('due')
-      tookOver()
+      ready()
     } catch (error) {
       if (database.failure(error) === undefined)
         host.logger.error({ err: error }, 'the inbox could not take over events')
@@ -168,7 +169,7 @@ export class Lease {
   async #adopt(): Promise<void> {
     const { database, alone, known, claimed } = this.#options
     const { shared } = database.statements
-    if (shared === undefined || !this.#mayHaveUnknown) return
+    if (shared === undefined || performance.now() > this.#unknownUntil) return
     await alone(async () => {
       const owner = this.#owner
       const lanes = await database.run(shared.adopt(owner, known()))

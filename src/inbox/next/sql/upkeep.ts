@@ -21,6 +21,10 @@ const retryMs = 1_000
 
 const firstExpiryMs = 500
 
+/** Delay before the next page of a database in which nothing has expired (ms), and how long that is good for. */
+const doneMs = 10_000
+const recentMs = 3_600_000
+
 export interface UpkeepOptions {
   readonly database: Database
   readonly host: Pick<InboxHost, 'logger'>
@@ -29,6 +33,8 @@ export interface UpkeepOptions {
   readonly pauses: Pick<StoredPauses, 'read'>
   /** Dead letters kept. Absent: all. */
   readonly maxDeadLetters: number | undefined
+  /** How long event keys are remembered (ms). */
+  readonly ttlMs: number
   /** Called when there may be new events. */
   readonly stored: () => void
 }
@@ -37,6 +43,9 @@ export interface UpkeepOptions {
 export class Upkeep {
   readonly #options: UpkeepOptions
   readonly #expectations: OverdueExpectations
+  /** When an idle database is looked through again (`performance.now()`, ms). */
+  #expiresAt = 0
+  #expects = true
   readonly #tasks: Readonly<Record<'expiry' | 'marks' | 'deadlines' | 'pauses', PeriodicTask>>
 
   constructor(options: UpkeepOptions) {
@@ -51,11 +60,18 @@ export class Upkeep {
         canSkip,
       )
     const mode = () => (database.isListening ? 'notified' : 'polling')
+    const isNotified = () => database.isListening
     const readPauses = () => pauses.read().then(() => pausesMs[mode()])
     this.#tasks = {
-      expiry: task(() => this.expire()),
-      marks: task(() => deadLetters.replayMarked().then(() => (database.isListening ? pausesMs.notified : marksMs))),
-      deadlines: task(async () => Math.min(await this.acceptDue(), deadlinesMs[mode()])),
+      expiry: task(
+        () => this.expire(),
+        () => database.isListening && performance.now() < this.#expiresAt,
+      ),
+      marks: task(() => deadLetters.replayMarked().then(() => (database.isListening ? pausesMs.notified : marksMs)), isNotified),
+      deadlines: task(
+        async () => Math.min(await this.acceptDue(), deadlinesMs[mode()]),
+        () => database.isListening && !this.#expects,
+      ),
       pauses: task(readPauses, () => database.isListening && worker?.hasPauses !== true),
     }
   }
@@ -75,12 +91,17 @@ export class Upkeep {
     const hasMore =
       (await dropOldest(database, 'unreadable', maxUnreadable, host.logger)) ||
       (maxDeadLetters !== undefined && (await dropOldest(database, 'events', maxDeadLetters, host.logger)))
+    // Nothing is left: in an idle database the next look is not worth a statement.
+    this.#expiresAt = hasMore || nextInMs < doneMs ? 0 : performance.now() + Math.min(recentMs, this.#options.ttlMs)
     return hasMore ? 0 : nextInMs
   }
 
   /** Turns overdue expectations into events. Resolves with the time until the next (ms), Infinity if none is open. */
-  acceptDue(): Promise<number> {
-    return this.#expectations.step()
+  async acceptDue(): Promise<number> {
+    this.#expects = true
+    const nextInMs = await this.#expectations.step()
+    this.#expects = nextInMs !== Number.POSITIVE_INFINITY
+    return nextInMs
   }
 
   /** An expectation was stored. */

@@ -91,7 +91,7 @@ export class SqlWorker {
       cutOff: () => this.#cutOff(),
       renewed: () => this.#renewed(),
       lost: () => this.#lost(),
-      tookOver: () => this.wake(),
+      ready: () => this.wake(),
     })
   }
 
