@@ -220,23 +220,24 @@ export class SqlInbox implements Inbox {
     const running = (await this.#worker?.release(last)) ?? []
     // An event stored after this would be missing from the report.
     await within(last(disconnectMs), this.#intake.settle(), () => {})
-    const isShared = this.#database.statements.shared !== undefined
-    const unfinished = isShared ? running : [...running, ...(await this.#left(running))]
+    const unfinished = await this.#unfinished(running)
     await within(last(disconnectMs), Promise.resolve(this.#activity?.finish()), () => {}).catch(() => {})
     const closed = Promise.all([this.upkeep.stop(), this.#database.close()])
     await within(last(disconnectMs), closed, () => {}).catch(() => {})
     return { unfinished }
   }
 
-  async #left(running: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
+  async #unfinished(running: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
     // If the storage is lost, whoever took it handles its events.
     if (this.#database.isOurs === false) return []
+    if (this.#database.statements.shared !== undefined) return running
     const known = new Set(running.map(({ event }) => event.key))
     try {
-      return (await this.events.unfinished()).filter(({ event }) => !known.has(event.key))
+      const left = await this.events.unfinished()
+      return [...running, ...left.filter(({ event }) => !known.has(event.key))]
     } catch (error) {
       this.#host.logger.warn({ err: error }, 'the inbox could not list the events left in its storage')
-      return []
+      return running
     }
   }
 }
