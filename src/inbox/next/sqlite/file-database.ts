@@ -81,9 +81,12 @@ export class FileDatabase extends SyncDatabase {
     this.#listener?.flush()
     this.#commits.giveUp(error)
     try {
-      inTransaction(database, () => owner.release())
+      inTransaction(database, () => {
+        this.statements.freeAll()
+        owner.release()
+      })
     } catch {
-      // The other inbox takes the row over.
+      // The other inbox assumes a crash, which does no harm.
     }
     owner.giveUp(error)
     this.#watch?.stop()

@@ -111,6 +111,8 @@ export const process = {
   /** Whoever had a lane has died: only one process at a time uses the tables. */
   join: 'UPDATE inbox_lane SET owner = NULL, crashes = crashes + 1, ready_at = ? WHERE owner IS NOT NULL',
   leave: 'UPDATE inbox_lane SET owner = NULL, ready_at = ? WHERE owner = ?',
+  /** Another inbox of this process takes the file: no crash. */
+  freeAll: 'UPDATE inbox_lane SET owner = NULL, ready_at = ? WHERE owner IS NOT NULL',
 }
 
 /** After the clock was set back: what was timed while it was ahead starts its delay again. */

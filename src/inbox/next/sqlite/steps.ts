@@ -151,6 +151,11 @@ export class SqliteSteps implements Statements {
     return { run: () => void this.#sql.leave.run(Date.now(), owner) }
   }
 
+  /** Gives all lanes back, in the caller's transaction. */
+  freeAll(): void {
+    this.#sql.freeAll.run(Date.now())
+  }
+
   replay(dead: readonly { readonly id: number; readonly media: Media }[]): SqliteStep<readonly number[]> {
     return {
       run: () => {
@@ -222,6 +227,7 @@ const prepare = (database: SqliteDatabase) => ({
   count: database.prepare(sql.count),
   join: database.prepare(sql.process.join),
   leave: database.prepare(sql.process.leave),
+  freeAll: database.prepare(sql.process.freeAll),
   correctLanes: database.prepare(sql.correctClock.lanes),
   correctEvents: database.prepare(sql.correctClock.events),
   correctExpectations: database.prepare(sql.correctClock.expectations),
