@@ -461,7 +461,8 @@ export const expire = (schema: string): readonly string[] => [
   // Ids are in order of acceptance: once a page has only young events, so have all later ones.
   `SELECT max(id)::text AS last, count(*)::int AS count,
      coalesce(bool_and(received_at > now() - $2::float8 * interval '1 ms'), true) AS young,
-     (SELECT max(media)::text FROM (SELECT media FROM ${schema}.lane WHERE media > $4::bigint ORDER BY media LIMIT ${expiryPage}) lanes) AS lane
+     (SELECT max(media)::text FROM (SELECT media FROM ${schema}.lane WHERE media > $4::bigint ORDER BY media LIMIT ${expiryPage}) lanes
+       HAVING count(*) = ${expiryPage}) AS lane
    FROM (SELECT id, received_at FROM ${schema}.event WHERE id > $1::bigint ORDER BY id LIMIT ${expiryPage}) page`,
 ]
 
