@@ -206,7 +206,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     await front.end('end')
     await front.begin('two', { media: 'other' })
     const rows = () => postgres.query('SELECT FROM $schema.expectation_end')
-    expect(await rows()).toHaveLength(2)
+    expect(await rows()).toHaveLength(1)
     // A clean-up takes place when an inbox is opened, and every minute.
     await open({ ...accepting, ttlMs: laterMs })
     await front.begin('one')
@@ -241,7 +241,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     expect(await end('end', { media: 'other' })).toBe('duplicate')
     expect(await begin('one')).toBe('duplicate')
     expect(await postgres.query('SELECT FROM $schema.expectation_end')).toEqual([])
-    await postgres.query('DELETE FROM $schema.key')
+    await postgres.query('DELETE FROM $schema.event')
     expect(await begin('one')).toBe('accepted')
     expect(await openOnes()).toEqual(['overdue:rule:one'])
   })

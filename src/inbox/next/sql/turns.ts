@@ -336,10 +336,15 @@ export class Turns implements AttemptWorker {
     return !this.#byLane.has(lane)
   }
 
+  /** Takes back the turns of lanes. Attempts that were to go on after a limit still need one to end. */
+  clear(): void {
+    for (const lane of this.lanes.clear()) if (this.#byLane.has(lane)) this.lanes.add(lane)
+  }
+
   /** Starts nothing more. Attempts that wait for a limit end. */
   stop(): void {
     this.#isStopped = true
-    this.lanes.clear()
+    this.clear()
     for (const attempt of this.parked) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
     this.#limit()
   }

@@ -162,7 +162,7 @@ export class SqlWorker {
   }
 
   #giveUpAll(reason = leaseLost()): void {
-    this.#turns.lanes.clear()
+    this.#turns.clear()
     for (const lane of this.#lanes.values()) {
       const isLost = !lane.hasUnrecorded
       if (isLost) this.#lanes.delete(lane.media)
@@ -206,7 +206,7 @@ export class SqlWorker {
   applyPauses(pauses: readonly Pause[]): void {
     this.#turns.pause(new Set(pauses.map(({ handler }) => handler)))
     if (!this.#turns.isPaused) return this.wake()
-    this.#turns.lanes.clear()
+    this.#turns.clear()
     for (const lane of this.#lanes.values()) if (this.#turns.isUnstarted(lane)) this.#turns.leave(lane)
   }
 
