@@ -43,14 +43,15 @@ async function opened({ path, order = 'loose', maxWaiting = 100, ttlMs = hourMs 
     accept: (...events: readonly NewEvent[]) => database.run(steps.accept(events)),
     claim: async (marked = 2) => (await database.run(steps.claim({ owner, lanes: 10, marked, waits: false }))).lanes,
     next: async () => (await database.run(steps.claim({ owner, lanes: 0, marked: 0, waits: false }))).nextInMs,
-    settle: (lane: SettledLane, ...events: readonly SettledEvent[]) => database.run(steps.settle(owner, [lane], events)),
+    settle: (lane: SettledLane, ...events: readonly SettledEvent[]) =>
+      database.run(steps.settle(owner, [lane], events)),
     steps,
     run: database.run.bind(database),
     /** Ids of the events that are neither ended nor dead. */
     unfinished: () =>
-      (rows('SELECT id FROM inbox_event WHERE ended_at IS NULL AND died_at IS NULL ORDER BY id') as { id: number }[]).map(
-        ({ id }) => id,
-      ),
+      (
+        rows('SELECT id FROM inbox_event WHERE ended_at IS NULL AND died_at IS NULL ORDER BY id') as { id: number }[]
+      ).map(({ id }) => id),
   }
 }
 

@@ -1,7 +1,6 @@
 import type { ClaimedLane, StoredEvent } from '../sql/database.ts'
 import type { SqliteDatabase } from './connection.ts'
 import * as sql from './statements.ts'
-import type { LaneRow } from './steps.ts'
 
 /** Events of a lane that a claim reads. */
 const maxEvents = 64
@@ -11,6 +10,16 @@ const maxText = 200_000
 
 /** Rows that one statement reads. */
 const rowsPerRead = 8
+
+/** A lane that was claimed. */
+export interface LaneRow {
+  readonly media: number
+  readonly turn: number
+  readonly position: number
+  readonly crashes: number
+  readonly latest_at: number | null
+  readonly awaits: number
+}
 
 interface EventRow {
   readonly id: number

@@ -18,7 +18,7 @@ import { Accepting } from './accepting.ts'
 import type { SqliteDatabase } from './connection.ts'
 import { Counter } from './counter.ts'
 import { Expiration } from './expiration.ts'
-import { LaneReader } from './lane-reader.ts'
+import { LaneReader, type LaneRow } from './lane-reader.ts'
 import { Settling } from './settling.ts'
 import * as sql from './statements.ts'
 import type { SqliteStep } from './step.ts'
@@ -33,6 +33,9 @@ export interface StepsOptions {
 
 /** Delay before overdue expectations are looked for, while there is no room for them (ms). */
 const fullRetryMs = 1_000
+
+/** Lanes that one claim brings: about a millisecond, which deliveries may have to wait. */
+const lanesPerTurn = 64
 
 /** The steps of an inbox in SQLite, for the one process that has it open. */
 export class SqliteSteps implements Statements {
@@ -100,14 +103,17 @@ export class SqliteSteps implements Statements {
     const run = () => {
       const now = Date.now()
       for (const { media, turn } of this.#unanswered) this.#sql.giveBack.run(now, media, owner, turn)
-      const free = [...this.#sql.free.all(now, lanes), ...this.#sql.marked.all(now, marked)] as LaneRow[]
+      const limit = Math.min(lanes, lanesPerTurn)
+      const unmarked = this.#sql.free.all(now, limit) as LaneRow[]
+      const free = [...unmarked, ...(this.#sql.marked.all(now, marked) as LaneRow[])]
+      const isCut = limit < lanes && unmarked.length === limit
       for (const { media } of free) this.#sql.take.run(owner, media)
       const taken = free.map((row) => ({ ...row, turn: row.turn + 1 }))
       this.#unanswered = taken
       const { next } = this.#sql.next.get(now, now) as { next: number | null }
       return {
         lanes: this.#reader.read(taken),
-        nextInMs: next === null ? Number.POSITIVE_INFINITY : next - now,
+        nextInMs: isCut ? 0 : next === null ? Number.POSITIVE_INFINITY : next - now,
         isHeldUp: false,
       }
     }
@@ -205,15 +211,6 @@ export class SqliteSteps implements Statements {
 }
 
 const overloaded = () => new WebhookError('overloaded', 'too many events are waiting')
-
-export interface LaneRow {
-  readonly media: number
-  readonly turn: number
-  readonly position: number
-  readonly crashes: number
-  readonly latest_at: number | null
-  readonly awaits: number
-}
 
 const prepare = (database: SqliteDatabase) => ({
   held: database.prepare(sql.claim.held),
