@@ -464,8 +464,8 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
       if (index === 1) await postgres.query('VACUUM ANALYZE $schema.event')
     }
     await postgres.query(`
-      INSERT INTO $schema.event (id, media, event, received_at, due_at, owed)
-      SELECT nextval('$schema.event_id'), n, '{}', now(), now() + interval '1 hour', '[]' FROM generate_series(1, 20000) AS n`)
+      INSERT INTO $schema.event (hash, media, event, received_at, due_at, owed)
+      SELECT gen_random_uuid(), n, '{}', now(), now() + interval '1 hour', '[]' FROM generate_series(1, 20000) AS n`)
     await postgres.query('SELECT pg_stat_statements_reset()')
     await accept(receiver, 'media')
     await vi.waitFor(async () => expect(await rows()).toBe(11))

@@ -41,6 +41,8 @@ export class HeldLane {
   awaits: boolean
   /** True while a settle of it is in flight: never two, and none overtakes another. */
   isInFlight = false
+  /** True after a settle without an answer: it may be recorded, and the lane released. */
+  mayBeSettled = false
   release: LaneRelease | undefined
   /** When the first of its retries is due (`performance.now()`, ms): it then goes back, to be read again. */
   retryAt = Number.POSITIVE_INFINITY

@@ -130,6 +130,7 @@ export class Settling {
   async #failed(error: unknown, lanes: readonly HeldLane[]): Promise<void> {
     const { database, host } = this.#options
     if (this.#isStopped) return
+    for (const lane of lanes) lane.mayBeSettled = true
     const isTransient = database.failure(error) !== undefined
     if (!isTransient) this.#batch = 1
     if (!isTransient)

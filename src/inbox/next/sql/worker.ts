@@ -145,7 +145,9 @@ export class SqlWorker {
 
   #lostLane(lane: HeldLane): void {
     if (lane.state === 'lost') return
-    if (lane.state !== 'leaving') this.#logger.warn({}, 'the lease of an event was lost before its result was recorded')
+    // After a settle without an answer, it may be recorded.
+    if (lane.hasUnrecorded && !lane.mayBeSettled)
+      this.#logger.warn({}, 'the lease of an event was lost before its result was recorded')
     if (this.#lanes.get(lane.media) === lane) this.#lanes.delete(lane.media)
     this.#turns.giveUp(lane, true, leaseLost())
     this.lease.lookForUnknown()
