@@ -98,7 +98,7 @@ describe.skipIf(!findPostgres())('the next version of the tables', () => {
   test('keeps the processes of this one out if its migration says that they cannot use it', async () => {
     const schema = await current()
     const makeBreaking: Migration = (name) => `
-ALTER TABLE ${name}.event RENAME COLUMN event TO body;
+ALTER TABLE ${name}.event RENAME COLUMN event TO payload;
 UPDATE ${name}.version SET version = 2;
 `
     await prepareSchema(await connect(), schema, [...migrations, makeBreaking])

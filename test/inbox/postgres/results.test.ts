@@ -76,7 +76,7 @@ describe.skipIf(!findPostgres())('the result of an attempt', () => {
   test('keeps the failures of the last attempt that failed when none does', async () => {
     const { call } = await begun()
     await postgres.query(`UPDATE $schema.event SET failed = '["earlier"]'`)
-    call.finish({ ...release, counts: undefined })
+    call.finish({ ...release, delayMs, counts: undefined })
     await until(async () => (await postgres.query('SELECT FROM $schema.event WHERE due_at > now()')).length === 1)
     expect(await postgres.query('SELECT attempts, failed FROM $schema.event')).toEqual([
       { attempts: 1, failed: ['earlier'] },
