@@ -1,10 +1,10 @@
 import type { InboxHost } from '../../src/inbox/inbox.ts'
-import { type PostgresConnection, routeOf } from '../../src/inbox/postgres/connection.ts'
 import { PostgresDatabase } from '../../src/inbox/next/postgres/database.ts'
 import { ownFile } from '../../src/inbox/next/sqlite/file.ts'
 import { FileDatabase } from '../../src/inbox/next/sqlite/file-database.ts'
 import { limitsOf } from '../../src/inbox/next/sqlite/limits.ts'
-import type { DatabaseSubject } from '../../src/testing/contract/database.ts'
+import { type PostgresConnection, routeOf } from '../../src/inbox/postgres/connection.ts'
+import type { DatabaseSubject } from '../../src/testing/contract/database-process.ts'
 import { crashed, freshPath } from '../inbox/sqlite/sqlite-tests.ts'
 
 /** How long keys are remembered in the contract of databases (ms). */

@@ -8,9 +8,8 @@ import {
   eventIn,
   freely,
   keysOf,
-  patienceMs,
   takeOver,
-} from './database.ts'
+} from './database-process.ts'
 
 /** What the statements between processes must keep. */
 export function sharedChecks(check: DeclareCheck): void {
@@ -24,9 +23,9 @@ const sharedOf = ({ statements: { shared } }: DatabaseProcess) => {
   return shared
 }
 
-/** Fails if it takes too long: something waits for a lock. */
+/** Fails if it takes longer than 5 s: something waits for a lock. */
 async function inTime<T>(promise: Promise<T>): Promise<T> {
-  const late = sleep(patienceMs).then(() => Promise.reject(new Error('it waits for a lock')))
+  const late = sleep(5_000).then(() => Promise.reject(new Error('it waits for a lock')))
   return Promise.race([promise, late])
 }
 
@@ -39,6 +38,7 @@ function claimChecks(check: DeclareCheck): void {
     const lanes = (await Promise.all(claims)).flat()
     while (lanes.length < 60) lanes.push(await processes[1].lane())
     expect(lanes.flatMap(keysOf).toSorted()).toEqual(keys.toSorted())
+    expect([await processes[0].claim(), await processes[1].claim()]).toEqual([[], []])
   })
 
   check('adopts a lane whose claim had no answer, and records nothing sent for it before', async ({ next, expect }) => {
@@ -57,7 +57,13 @@ function claimChecks(check: DeclareCheck): void {
     const [one, other] = [await next(), await next()]
     await one.accept('one')
     const lane = await one.lane()
-    const release = ended(lane, eventIn(lane), { kind: 'release', counts: false, attempts: 0, delayMs: 60_000, awaits: ['"b"'] })
+    const release = ended(lane, eventIn(lane), {
+      kind: 'release',
+      counts: false,
+      attempts: 0,
+      delayMs: 60_000,
+      awaits: ['"b"'],
+    })
     await one.settle(lane, [release], { awaits: true })
     const awaited = (names: readonly string[]) =>
       other.database.run(sharedOf(other).claimAwaited(other.owner, names, 10))
@@ -127,7 +133,7 @@ function lockChecks(check: DeclareCheck): void {
         )
       const answers = await Promise.all([
         accept(processes[0], keys, 'media'),
-        accept(processes[1], keys.toReversed(), 'media'),
+        accept(processes[1], keys.toReversed(), 'another'),
       ])
       expect(answers.flat().filter((each) => each === 'accepted').length).toBe(10)
     }

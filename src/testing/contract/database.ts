@@ -1,34 +1,22 @@
-import type { Acceptance, AcceptedEvent, EventOrder, InboxHost } from '../../inbox/inbox.ts'
-import type {
-  ClaimedLane,
-  ClaimRequest,
-  Database,
-  HeldEvent,
-  NewEvent,
-  RecordedLane,
-  SettledEvent,
-  SettledLane,
-  StoredChanges,
-  StoredEvent,
-} from '../../inbox/next/sql/database.ts'
-import { newEventOf } from '../../inbox/next/sql/intake.ts'
+import type { EventOrder, InboxHost } from '../../inbox/inbox.ts'
+import type { Database } from '../../inbox/next/sql/database.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
+import {
+  codeOfTransaction,
+  type DatabaseCheck,
+  DatabaseProcess,
+  type DatabaseSubject,
+  type DeclareCheck,
+  ended,
+  eventIn,
+  freely,
+  handlers,
+  keysOf,
+  takeOver,
+} from './database-process.ts'
 import { sharedChecks } from './database-sharing.ts'
-import { eventOf } from './handling.ts'
-import { type Assertion, type Runner, skip } from './runner.ts'
-
-/** A database under test, without tables at first. */
-export interface DatabaseSubject {
-  /**
-   * Opens the database as the next process would, with `ttlMs: 50`; one of a single process only after the previous one
-   * has ended.
-   */
-  open(host: InboxHost): MaybePromise<Database>
-  /** Kills a process: its lease, if there is one, expires now. */
-  crash(process: Pick<DatabaseProcess, 'owner' | 'database'>): MaybePromise<void>
-  close?(): MaybePromise<void>
-}
+import { type Runner, skip } from './runner.ts'
 
 /** Optional parts of the contract. */
 export interface DatabaseFeatures {
@@ -38,108 +26,6 @@ export interface DatabaseFeatures {
    */
   readonly shared?: boolean
 }
-
-/** Longest wait for something that must come (ms). */
-export const patienceMs = 10_000
-
-const handlers = [{ name: 'a' }]
-
-/** Plays the engine of one process. */
-export class DatabaseProcess {
-  readonly database: Database
-  readonly owner = crypto.randomUUID()
-
-  constructor(database: Database) {
-    this.database = database
-  }
-
-  get statements() {
-    return this.database.statements
-  }
-
-  async begin(): Promise<this> {
-    const { database, owner } = this
-    const joined = new Promise<void>((resolve) =>
-      database.open(() => database.run(database.statements.join(owner, handlers)).then(resolve)),
-    )
-    await database.ready()
-    await joined
-    return this
-  }
-
-  async leave(): Promise<void> {
-    await this.database.run(this.statements.leave(this.owner, handlers))
-  }
-
-  newEvent(key: string, mediaId: string, changes?: StoredChanges): NewEvent {
-    const accepted: AcceptedEvent = { ...eventOf(key, mediaId), receivedAt: new Date() }
-    return newEventOf(this.database, accepted, ['a', 'b'], changes)
-  }
-
-  async accept(key: string, mediaId = `media of ${key}`, changes?: StoredChanges): Promise<Acceptance> {
-    const event = this.newEvent(key, mediaId, changes)
-    return (await this.database.run(this.statements.accept([event])))[0] as Acceptance
-  }
-
-  async claim(request: Partial<ClaimRequest> = {}): Promise<readonly ClaimedLane[]> {
-    const asked = { owner: this.owner, lanes: 100, marked: 0, waits: false, ...request }
-    return (await this.database.run(this.statements.claim(asked))).lanes
-  }
-
-  /** Claims the one lane that must be ready. */
-  async lane(request: Partial<ClaimRequest> = {}): Promise<ClaimedLane> {
-    for (const endsAt = performance.now() + patienceMs; performance.now() < endsAt; await sleep(10)) {
-      const [lane] = await this.claim({ lanes: 1, ...request })
-      if (lane !== undefined) return lane
-    }
-    throw new Error('no lane became ready')
-  }
-
-  settle(
-    { media, turn, position, events }: ClaimedLane,
-    ends: readonly SettledEvent[],
-    changes: Partial<SettledLane> = {},
-  ): Promise<readonly RecordedLane[]> {
-    const last = Math.max(position, ...ends.map(({ id }) => id))
-    const lane = { media, turn, first: position, last, latestAt: undefined, awaits: false, clear: false }
-    const release = ends.length >= events.length ? freely : undefined
-    return this.database.run(this.statements.settle(this.owner, [{ ...lane, release, ...changes }], ends))
-  }
-
-  held({ media, turn }: ClaimedLane, { id }: StoredEvent): HeldEvent {
-    return { owner: this.owner, media, turn, id }
-  }
-}
-
-/** Releases a lane of which all was read. */
-export const freely = { hasMore: false, restMs: undefined } as const
-
-/** The end of an attempt at an event. */
-export const ended = (
-  { media }: ClaimedLane,
-  { id, attempts }: StoredEvent,
-  changes: Partial<SettledEvent> = {},
-): SettledEvent => ({
-  ...{ media, id, kind: 'end', attempts: attempts + 1, counts: true, delayMs: 0, completed: [] },
-  ...{ failed: undefined, late: false, awaits: [], ...changes },
-})
-
-export const keysOf = ({ events }: ClaimedLane): readonly string[] => events.map(({ event }) => JSON.parse(event).key)
-
-export const eventIn = ({ events }: ClaimedLane, index = 0): StoredEvent => {
-  const event = events[index]
-  if (event === undefined) throw new Error(`the lane was claimed without its event ${index}`)
-  return event
-}
-
-export interface DatabaseCheck {
-  readonly subject: DatabaseSubject
-  /** Starts a process. */
-  next(order?: EventOrder): Promise<DatabaseProcess>
-  expect(value: unknown): Assertion
-}
-
-export type DeclareCheck = (name: string, run: (check: DatabaseCheck) => Promise<void>) => void
 
 /**
  * Tests that a database can carry the SQL inbox: what it must keep besides the inbox contract, when answers are lost,
@@ -262,7 +148,10 @@ function settlingChecks(check: DeclareCheck): void {
     const [one, two] = [ended(lane, eventIn(lane, 0)), ended(lane, eventIn(lane, 1))]
     expect(await process.settle(lane, [two], { first: one.id })).toEqual([])
     expect((await process.settle(lane, [one])).length).toBe(1)
-    const [recorded] = await process.settle(lane, [two], { first: one.id, release: { hasMore: true, restMs: undefined } })
+    const [recorded] = await process.settle(lane, [two], {
+      first: one.id,
+      release: { hasMore: true, restMs: undefined },
+    })
     expect(recorded?.readyInMs).toBe(0)
     expect(keysOf(await process.lane())).toEqual(['3'])
   })
@@ -336,15 +225,6 @@ function settlingChecks(check: DeclareCheck): void {
   })
 }
 
-/** Runs a transaction, and returns the code of its error. */
-export async function codeOfTransaction(process: DatabaseProcess, held: HeldEvent): Promise<unknown> {
-  const scope = { handler: 'a', signal: new AbortController().signal }
-  return process.database.transaction(held, scope, () => 'committed').then(
-    () => undefined,
-    (error) => error.code,
-  )
-}
-
 function crashChecks(check: DeclareCheck): void {
   /** Starts the next process after one has died. */
   async function takenOver({ subject, next }: DatabaseCheck, dead: DatabaseProcess): Promise<DatabaseProcess> {
@@ -409,12 +289,6 @@ function crashChecks(check: DeclareCheck): void {
   })
 }
 
-/** Takes over once. Returns true if there may be more. */
-export const takeOver = async (process: DatabaseProcess): Promise<boolean> => {
-  const { shared } = process.statements
-  return shared !== undefined && process.database.run(shared.takeOver())
-}
-
 function replayChecks(check: DeclareCheck): void {
   check('replays a dead letter at the end of its lane, without its completed handlers', async ({ next, expect }) => {
     const process = await next()
@@ -441,7 +315,8 @@ function replayChecks(check: DeclareCheck): void {
     return { begins: { at: 1_000, begins, ends: [] }, ends: { at: 2_000, begins: [], ends: [subject] } }
   }
 
-  const overdueOf = async (process: DatabaseProcess) => (await process.database.run(process.statements.overdue(10))).overdue
+  const overdueOf = async (process: DatabaseProcess) =>
+    (await process.database.run(process.statements.overdue(10))).overdue
 
   check('fires an overdue expectation once', async ({ next, expect }) => {
     const process = await next()
@@ -456,17 +331,20 @@ function replayChecks(check: DeclareCheck): void {
     expect(await overdueOf(process)).toEqual([])
   })
 
-  check('fires no expectation that ends after it was found overdue, or ended before it began', async ({ next, expect }) => {
-    const process = await next()
-    const { begins, ends } = expectation(process)
-    await process.accept('begins', 'media', begins)
-    const overdue = await overdueOf(process)
-    await process.accept('ends', 'media', ends)
-    expect(await process.database.run(process.statements.fire(overdue))).toBe(0)
-    await process.accept('begins again', 'media', begins)
-    expect(await overdueOf(process)).toEqual([])
-    expect(keysOf(await process.lane())).toEqual(['begins', 'ends', 'begins again'])
-  })
+  check(
+    'fires no expectation that ends after it was found overdue, or ended before it began',
+    async ({ next, expect }) => {
+      const process = await next()
+      const { begins, ends } = expectation(process)
+      await process.accept('begins', 'media', begins)
+      const overdue = await overdueOf(process)
+      await process.accept('ends', 'media', ends)
+      expect(await process.database.run(process.statements.fire(overdue))).toBe(0)
+      await process.accept('begins again', 'media', begins)
+      expect(await overdueOf(process)).toEqual([])
+      expect(keysOf(await process.lane())).toEqual(['begins', 'ends', 'begins again'])
+    },
+  )
 
   check('forgets what has ended, and reads nothing old when its lane comes back', async ({ next, expect }) => {
     const process = await next()

@@ -168,7 +168,7 @@ const isOurs = 'SELECT 1 FROM lane WHERE media = ? AND owner = ? AND turn = ? AN
 async function settle(
   query: Run,
   isStrict: boolean,
-  { media, first, last, latestAt = null, turn, clear, release }: port.SettledLane,
+  { media, first, last, latestAt, turn, clear, release }: port.SettledLane,
   { owner, events }: { readonly owner: string; readonly events: readonly port.SettledEvent[] },
 ): Promise<readonly port.RecordedLane[]> {
   if ((await query(isOurs, media, owner, turn, first)).length === 0) return []
@@ -180,7 +180,7 @@ async function settle(
   }
   const restUntil = release?.restMs === undefined ? null : Math.ceil(now + release.restMs)
   const released = [Number(release !== undefined), Number(release?.hasMore === true), restUntil, now]
-  const [row] = await query(settleLane(isStrict), media, last, latestAt, Number(!clear), ...released)
+  const [row] = await query(settleLane(isStrict), media, last, latestAt ?? null, Number(!clear), ...released)
   const readyAt = row?.['owner'] === null ? (row['ready_at'] as number | null) : null
   return [{ media, readyInMs: readyAt === null ? Number.POSITIVE_INFINITY : Math.max(0, readyAt - now) }]
 }
