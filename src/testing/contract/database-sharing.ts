@@ -162,6 +162,7 @@ function lockChecks(check: DeclareCheck): void {
     })
     const scope = { handler: 'a', signal: new AbortController().signal }
     const transaction = one.database.transaction(one.held(lane, eventIn(lane)), scope, () => finished)
+    transaction.catch(() => {})
     try {
       expect(await inTime(other.accept('3', 'media'))).toBe('accepted')
       expect(await inTime(other.accept('free'))).toBe('accepted')
