@@ -300,7 +300,7 @@ test.each<[string, AttemptResult]>([
     // Failed records are written again after a second.
     await new Promise((resolve) => setTimeout(resolve, 1_300))
     expect(ran.length).toBeLessThan(64 + 16)
-    expect(lines.filter((line) => line.startsWith('the inbox could not')).sort()).toEqual([
+    expect([...new Set(lines.filter((line) => line.startsWith('the inbox could not')))].sort()).toEqual([
       'the inbox could not claim events',
       'the inbox could not do its background work',
       'the inbox could not record the result of an event',

@@ -38,6 +38,11 @@ export class Accepting {
     return 'accepted'
   }
 
+  /** The answer to an event for which there is no room. */
+  refuse({ hash }: NewEvent): Acceptance {
+    return this.#sql.known.get(hash) ? 'duplicate' : 'overloaded'
+  }
+
   #apply({ at, begins, ends }: StoredChanges): void {
     const now = Date.now()
     for (const subject of ends) {
@@ -81,6 +86,7 @@ export class Accepting {
 
 const prepare = (database: SqliteDatabase, isStrict: boolean) => ({
   insert: database.prepare(sql.accept.insert),
+  known: database.prepare(sql.accept.known),
   wake: database.prepare(sql.accept.wake(isStrict)),
   end: database.prepare(sql.accept.end),
   removeEnded: database.prepare(sql.accept.removeEnded),

@@ -13,6 +13,7 @@ export const accept = {
   insert: `INSERT INTO inbox_event (id, hash, media, event, head, trace, received_at, since, owed)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (hash) DO NOTHING`,
+  known: 'SELECT 1 FROM inbox_event WHERE hash = ?',
   /** Only for new events: a duplicate wakes nobody. Strict: a lane that waits for a retry goes on waiting for it. */
   wake: (isStrict: boolean): string =>
     `INSERT INTO inbox_lane (media, ready_at) VALUES (?, ?) ON CONFLICT (media) DO UPDATE SET ready_at = excluded.ready_at
