@@ -74,7 +74,8 @@ export class SqliteSteps implements Statements {
 
   accept(events: readonly NewEvent[]): SqliteStep<readonly Acceptance[]> {
     return {
-      run: () => events.map((event) => (this.#isFull() ? this.#accepting.refuse(event) : this.#accepting.accept(event))),
+      run: () =>
+        events.map((event) => (this.#isFull() ? this.#accepting.refuse(event) : this.#accepting.accept(event))),
     }
   }
 
