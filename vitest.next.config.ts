@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
 /** Temporary: runs the tests of the inboxes in databases against the new half. */
-const swapped = (process.env['NEXT'] ?? 'postgres.ts,sqlite.ts,pglite.ts,durable-object.ts').split(',')
+const swapped = (process.env['NEXT'] ?? 'sqlite.ts,durable-object.ts').split(',')
 const root = fileURLToPath(new URL('./src/inbox/', import.meta.url))
 export default defineConfig({
   plugins: [
