@@ -139,7 +139,7 @@ export class Claiming {
   }
 
   async #claim(room: number, marked: number): Promise<void> {
-    const { database, host, owner: ownerOf, claimed, held } = this.#options
+    const { database, host, owner: ownerOf, claimed } = this.#options
     const owner = ownerOf()
     const waits = this.#isHeldUp && performance.now() - this.#waitedAt > waitIntervalMs
     if (waits) this.#waitedAt = performance.now()
