@@ -46,10 +46,8 @@ function namesOf(qualities: unknown): string {
   if (qualities === undefined || qualities === null) return ''
   const isList = Array.isArray(qualities) && qualities.every((name) => typeof name === 'string' && !name.includes(','))
   if (!isList) throw malformedField('qualities', "a list of names without commas, such as ['360p']")
-  return qualities.toSorted(ascending.compare).join(',')
+  return qualities.toSorted((a, b) => a.localeCompare(b, 'en', { numeric: true })).join(',')
 }
-
-const ascending = new Intl.Collator('en', { numeric: true })
 
 /** Writes a time as the service does, so that a `Date` is the time of its text. */
 function timeOf(value: unknown): string {
