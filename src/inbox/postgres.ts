@@ -2,13 +2,13 @@ import type pg from 'pg'
 import { checkedApart, checkOptions, flag, type Rules, wholeNumber } from '../internal/check-options.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition, InboxHost, Transactional } from './inbox.ts'
+import { PostgresDatabase } from './next/postgres/database.ts'
+import { checkSchemaName, standardSchema } from './next/postgres/schema.ts'
+import { SqlInbox } from './next/sql/inbox.ts'
 import { type PostgresConnection, routeOf } from './postgres/connection.ts'
-import { checkSchemaName, standardSchema } from './postgres/schema.ts'
-import { PostgresStore } from './postgres/store.ts'
-import { SqlInbox } from './sql/inbox.ts'
 
-export { type InboxDatabaseOptions, migrate, openInboxDatabase } from './postgres/inspection.ts'
-export { migrationSql } from './postgres/schema.ts'
+export { type InboxDatabaseOptions, migrate, openInboxDatabase } from './next/postgres/inspection.ts'
+export { migrationSql } from './next/postgres/schema.ts'
 
 /** Options of `postgresInbox`: limits, and either `pool` or `connection`. */
 export interface PostgresInboxOptions {
@@ -83,17 +83,9 @@ export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Tr
   const { schema = standardSchema, handles = true, concurrency = 16 } = options ?? {}
   const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000, listen = true } = options ?? {}
   checkSchemaName('postgresInbox', schema)
-  const settings = {
-    ...routeOf('postgresInbox', options ?? {}),
-    schema,
-    handles,
-    concurrency,
-    leaseMs,
-    ttlMs,
-    timeoutMs,
-    listen,
-  }
-  const open = (host: InboxHost) => new SqlInbox(host, new PostgresStore(host, settings), settings)
+  const limits = { handles, concurrency, leaseMs, ttlMs, timeoutMs }
+  const settings = { ...routeOf('postgresInbox', options ?? {}), ...limits, schema, listen }
+  const open = (host: InboxHost) => new SqlInbox(host, new PostgresDatabase(host, settings), limits)
   return defineInbox({
     name: 'postgresInbox',
     storage: 'database',

@@ -2,17 +2,17 @@ import { WebhookError } from '../errors.ts'
 import { checkedApart, checkOptions } from '../internal/check-options.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
-import { SqlInbox } from './sql/inbox.ts'
-import { type OwnedFile, ownDatabase, ownFile } from './sqlite/file.ts'
-import { FileStore } from './sqlite/store.ts'
-import type { SqliteTransactional } from './sqlite/transactions.ts'
-import type { SqliteDatabase } from './sqlite-tables/database.ts'
-import { limitRules, limitsOf } from './sqlite-tables/storage.ts'
+import { SqlInbox } from './next/sql/inbox.ts'
+import type { SqliteDatabase } from './next/sqlite/connection.ts'
+import { type OwnedFile, ownDatabase, ownFile } from './next/sqlite/file.ts'
+import { FileDatabase } from './next/sqlite/file-database.ts'
+import { limitRules, limitsOf } from './next/sqlite/limits.ts'
+import type { SqliteTransactional } from './next/sqlite/transactions.ts'
 
-export { type InboxFile, openInboxFile } from './sqlite/inspection.ts'
-export type { SqliteTransactional } from './sqlite/transactions.ts'
-export type { SqliteDatabase, SqliteStatement } from './sqlite-tables/database.ts'
-export type { Synchronous } from './sqlite-tables/transactions.ts'
+export type { SqliteDatabase, SqliteStatement } from './next/sqlite/connection.ts'
+export { type InboxFile, openInboxFile } from './next/sqlite/inspection.ts'
+export type { Synchronous } from './next/sqlite/recorded-runs.ts'
+export type { SqliteTransactional } from './next/sqlite/transactions.ts'
 
 /**
  * The options of `sqliteInbox`: `path` or `database`, and the limits.
@@ -78,9 +78,10 @@ export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
     limits: true,
     storage: 'file',
     open(host) {
-      const { concurrency, ...rest } = limitsOf(limits)
-      const store = FileStore.open(host, open(), { concurrency, ...rest })
-      return new SqlInbox(host, store, { handles: true, concurrency })
+      const allLimits = limitsOf(limits)
+      const { concurrency, ttlMs, maxDeadLetters } = allLimits
+      const database = FileDatabase.over(host, open(), allLimits)
+      return new SqlInbox(host, database, { handles: true, concurrency, ttlMs, maxDeadLetters })
     },
   })
 }

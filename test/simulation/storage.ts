@@ -100,7 +100,7 @@ export function postgresStorage(plan: Plan, server: PostgresServer, draw: DrawFa
       return postgresInbox({ connection: { stream }, listen: false, concurrency, leaseMs, ttlMs })
     },
     async leftOver() {
-      const rows = await server.sql<{ id: string }>('SELECT id FROM media_webhooks.event WHERE true')
+      const rows = await server.sql<{ id: string }>('SELECT id FROM media_webhooks.event WHERE ended_at IS NULL AND died_at IS NULL')
       return rows.length > 0 ? [`${rows.length} events in the database`] : []
     },
     writeDown: (client: PoolClient, what) => client.query('INSERT INTO written VALUES ($1)', [what]),

@@ -76,7 +76,7 @@ export async function replayInSteps(replayer: Replayer, options: ReplayAllOption
 }
 
 /** Waits while the inbox is full. @throws WebhookError `closing` or `unavailable` */
-async function replayOne(
+export async function replayOne(
   deadLetters: Pick<DeadLetters, 'replay'>,
   key: string,
   signal: AbortSignal | undefined,

@@ -58,7 +58,8 @@ export function checkLimits(checkInbox: Check): void {
     expect(free.event.key).toBe('free')
     await until(async () => (await inbox.stats()).running === 1)
     const { waiting, retrying } = await inbox.stats()
-    expect({ waiting, retrying }).toEqual({ waiting: parked.length, retrying: many - parked.length })
+    // Those that went back to the storage wait, or have a time of their own.
+    expect([waiting + retrying, waiting >= parked.length]).toEqual([many, true])
     free.finish()
   })
 

@@ -182,7 +182,9 @@ test('an object that has handled its events has no alarm and no timers', async (
   const open = (host: InboxHost) => new ObjectInbox(host, storage, limits)
   const { inbox, calls } = openInbox(defineInbox({ name: 'object', open }))
   for (const key of ['one', 'two']) {
-    inbox.accept(eventOf(key))
+    const accepted = inbox.accept(eventOf(key))
+    await vi.advanceTimersByTimeAsync(0)
+    expect(await accepted).toBe('accepted')
     expect(at).toBe(Date.now() + 5_000)
     const call = calls.next()
     await vi.advanceTimersByTimeAsync(1_000)

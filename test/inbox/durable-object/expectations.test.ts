@@ -82,7 +82,7 @@ test('an object whose storage fails logs that, and hands over what is overdue la
   const storage = await withOverdue(1)
   const { exec } = storage.sql
   storage.sql.exec = (query, ...bindings) => {
-    if (query.startsWith('DELETE FROM inbox_expectation')) throw new Error('storage')
+    if (query.startsWith('DELETE FROM inbox_expectation WHERE hash')) throw new Error('storage')
     return exec(query, ...bindings)
   }
   const { calls, object, lines } = openedOn(storage)

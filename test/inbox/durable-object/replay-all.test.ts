@@ -22,10 +22,12 @@ test('replayAll asks objects for keys, and for no dead letter that it can replay
   const { inbox, calls, objects } = await withDead(['one', 'lone \ud800', 'three'])
   const sql = objects.storages[0]?.sql
   const copies = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1200)
-    INSERT INTO inbox_dead_letter (hash, dead_letter)
-    SELECT i, json_object('key', 'copy ' || i, 'diedAt', '2020-01-01T00:00:00.000Z') FROM n`
+    INSERT INTO inbox_event (hash, media, event, head, received_at, died_at)
+    SELECT i, 1, '{}', '["a","b","copy ' || i || '"]', 0, 1577836800000 FROM n`
   sql?.exec(copies)
-  sql?.exec("INSERT INTO inbox_dead_letter (hash, dead_letter) VALUES ('damaged', '{')")
+  sql?.exec(
+    "INSERT INTO inbox_event (hash, media, event, head, received_at, died_at) VALUES ('damaged', 1, '{', '{', 0, 0)",
+  )
   const replayed = inbox.deadLetters.replayAll?.({ since: new Date(Date.now() - 60_000) })
   const keys: string[] = []
   for (let i = 0; i < 3; i++) {

@@ -10,8 +10,8 @@ describe.skipIf(!findPostgres())('a backlog of events of one media item', () => 
   /** Makes 20,000 copies of the one event that waits, as if as many had been accepted. Postgres has no statistics of them. */
   async function multiply() {
     await postgres.query(`
-      INSERT INTO $schema.event (id, media, event, received_at, owed)
-      SELECT nextval('$schema.event_id'), media, (event::jsonb || jsonb_build_object('key', n::text))::json, received_at, owed
+      INSERT INTO $schema.event (hash, media, event, head, received_at, owed)
+      SELECT gen_random_uuid(), media, (event::jsonb || jsonb_build_object('key', n::text))::json, head, received_at, owed
       FROM $schema.event, generate_series(1, 20000) AS n`)
   }
 

@@ -23,7 +23,7 @@ describe.skipIf(!findPostgres())('a claim', () => {
   })
 
   /** Lets `count` events without an owner pass, so that claims need not read older ones any more. */
-  const passEvents = (count = 20_000) => postgres.query(`SELECT setval('$schema.event_id', ${count})`)
+  const passEvents = (count = 20_000) => postgres.query(`SELECT setval('$schema.event_id_seq', ${count})`)
 
   test('leaves the events of a media item to its process, however many older ones of them are replayed', async () => {
     const first = postgres.receiver({}, { retry: { attempts: 1 } })
@@ -107,11 +107,10 @@ describe.skipIf(!findPostgres())('a claim', () => {
 
   test('that takes too long again and again is logged, once', async () => {
     const { logger, lines } = recordingLogger('warn')
-    const claims = await postgres.receiver({ handles: false }).ready().then(postgres.claimsHeldUp)
-    await postgres
-      .receiver({ timeoutMs: 100 }, { logger })
-      .onAny(() => {})
-      .ready()
+    const receiver = postgres.receiver({ timeoutMs: 100 }, { logger }).onAny(() => {})
+    await receiver.ready()
+    const claims = await postgres.claimsHeldUp()
+    await accept(receiver, 'media')
     const told = () => lines.filter(({ message }) => message.startsWith('the inbox could not claim events'))
     await vi.waitFor(() => expect(told()).toMatchObject([{ level: 'warn', details: { err: { code: '57014' } } }]))
     await claims.goOn()

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Database } from '../../../src/inbox/postgres/database.ts'
-import { Announcements } from '../../../src/inbox/postgres/notifications.ts'
+import { Connections } from '../../../src/inbox/next/postgres/connections.ts'
+import { Notifications } from '../../../src/inbox/next/postgres/notifications.ts'
 import { type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
@@ -42,7 +42,7 @@ describe.skipIf(!findPostgres())('an idle inbox', { timeout: 180_000 }, () => {
 
   /** Opens an inbox that accepts events, and does not notify the others: its process may end before. */
   async function openUnheard() {
-    const announce = vi.spyOn(Announcements.prototype, 'announce').mockReturnValue()
+    const announce = vi.spyOn(Notifications.prototype, 'notify').mockReturnValue()
     onTestFinished(() => announce.mockRestore())
     return open({ handles: false })
   }
@@ -74,8 +74,8 @@ describe.skipIf(!findPostgres())('an idle inbox', { timeout: 180_000 }, () => {
     // Each regular step has looked once since.
     await sleep(65_000)
     const sent = await sentIn(65_000)
-    const renewals = sent.filter((text) => text.includes('SET expires_at'))
-    const checks = sent.filter((text) => /^SELECT [^;]*pg_sequence_last_value[^;]*$/.test(text))
+    const renewals = sent.filter((text) => /SET expires_at|EXECUTE renew/.test(text))
+    const checks = sent.filter((text) => /^SELECT max\(id\)[^;]*$/.test(text))
     expect(renewals.length).toBeGreaterThanOrEqual(6)
     expect(checks.length).toBeGreaterThanOrEqual(4)
     expect(sent.filter((text) => !renewals.includes(text) && !checks.includes(text))).toEqual([])
@@ -95,8 +95,10 @@ describe.skipIf(!findPostgres())('an idle inbox', { timeout: 180_000 }, () => {
     const { schema } = postgres
     await client.query('BEGIN; SELECT pg_current_xact_id()')
     await client.query(
-      `INSERT INTO ${schema}.event (id, media, received_at, event, owed)
-       VALUES (nextval('${schema}.event_id'), 1, now(), $1, '[]')`,
+      `WITH stored AS (
+         INSERT INTO ${schema}.event (hash, media, received_at, event, head, owed)
+         VALUES (gen_random_uuid(), 1, now(), $1, '["encoding.finished","m","one"]', '[]') RETURNING media
+       ) INSERT INTO ${schema}.lane (media, ready_at) SELECT media, now() FROM stored`,
       [eventOf('one').event],
     )
     // The next check of the connection finds the id, and not the event.
@@ -132,11 +134,11 @@ describe.skipIf(!findPostgres())('an idle inbox', { timeout: 180_000 }, () => {
   test('looks for events while it cannot listen', async () => {
     const { nextKey } = await openQuiet()
     const { inbox } = await openUnheard()
-    const connect = vi.spyOn(Database.prototype, 'connect').mockRejectedValue(new Error('too many connections'))
+    const connect = vi.spyOn(Connections.prototype, 'connect').mockRejectedValue(new Error('too many connections'))
     onTestFinished(() => connect.mockRestore())
     await postgres.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-       WHERE pid <> pg_backend_pid() AND query ~ '^(LISTEN|SELECT coalesce.pg_sequence_last_value)'`,
+       WHERE pid <> pg_backend_pid() AND query ~ '^(LISTEN|SELECT max)'`,
     )
     await vi.waitFor(() => expect(connect).toHaveBeenCalled(), 10_000)
     await inbox.accept(eventOf('one'))

@@ -34,23 +34,23 @@ describe.skipIf(!findPostgres())('a claim that Postgres carries out after the pr
   })
 
   test('lets the event be recorded as handled, if the process has begun a new lease since', async () => {
-    const owners = () => postgres.query<{ id: string }>('SELECT id FROM $schema.owner WHERE NOT is_dead')
+    const owners = () => postgres.query<{ id: string }>('SELECT id FROM $schema.process WHERE NOT is_dead')
     const { handled } = await withLateClaim(async () => {
       const [before] = await owners()
-      await postgres.query('UPDATE $schema.owner SET is_dead = true')
+      await postgres.query('UPDATE $schema.process SET is_dead = true')
       await vi.waitFor(async () => {
         const [now] = await owners()
         expect(now?.id ?? before?.id).not.toBe(before?.id)
       }, 5_000)
     })
     await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'))
-    await vi.waitFor(async () => expect(await postgres.query('SELECT id FROM $schema.event')).toEqual([]))
+    await vi.waitFor(async () => expect(await postgres.query('SELECT id FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
   })
 
   test('leaves no event behind that no process has', async () => {
     const { receiver } = await withLateClaim()
     await receiver.close()
-    expect(await postgres.claimed()).toEqual([])
+    expect(await postgres.held()).toEqual([])
   })
 
   test('claims nothing, even if it reaches Postgres after the next ones', async () => {
@@ -68,7 +68,7 @@ describe.skipIf(!findPostgres())('a claim that Postgres carries out after the pr
     // As many events of one media item as a process has at a time: the late claim could claim the next one.
     const numbers = Array.from({ length: 17 }, (_, index) => `${index}`)
     for (const number of numbers.slice(0, 16)) await accept(accepting, 'media', number)
-    await vi.waitFor(async () => expect(await postgres.claimed()).toHaveLength(16))
+    await vi.waitFor(async () => expect(await postgres.held()).toHaveLength(16))
     await accept(accepting, 'media', '16')
     await carryOut()
     finish.resolve()

@@ -10,7 +10,7 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
 
   /** Makes a lease run out, as a long pause does, and keeps the process from renewing it in time. */
   const expire = (id?: string) =>
-    postgres.query("UPDATE $schema.owner SET expires_at = now() - interval '1 s', is_dead = true WHERE id = $1", [id])
+    postgres.query("UPDATE $schema.process SET expires_at = now() - interval '1 s' WHERE id = $1", [id])
 
   /**
    * Opens two receivers. The first one handles an event, and the second one has taken it over.
@@ -39,7 +39,7 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     await first.ready()
     await accept(first, 'media')
     await started.promise
-    const [lease] = await postgres.query<{ id: string }>('SELECT id FROM $schema.owner')
+    const [lease] = await postgres.query<{ id: string }>('SELECT id FROM $schema.process')
     const second = postgres.receiver({ leaseMs: 600 })
     const handled = vi.fn()
     second.onAny(
@@ -71,13 +71,13 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
 
   test('is taken over in time although the clock of Postgres was 30 days ahead when it began', async () => {
     await postgres.receiver({ handles: false }).ready()
-    await postgres.query(`INSERT INTO $schema.owner (id, expires_at, lease_ms, suspects, handlers)
-      VALUES ('00000000-0000-0000-0000-000000000001', now() + interval '30 days', 600, 1, '{}')`)
+    await postgres.query(`INSERT INTO $schema.process (id, expires_at, lease_ms, handlers)
+      VALUES ('00000000-0000-0000-0000-000000000001', now() + interval '30 days', 600, '[]')`)
     await postgres
       .receiver({ leaseMs: 600 })
       .onAny(() => {})
       .ready()
-    const dead = "SELECT FROM $schema.owner WHERE id = '00000000-0000-0000-0000-000000000001'"
+    const dead = "SELECT FROM $schema.process WHERE id = '00000000-0000-0000-0000-000000000001'"
     await vi.waitFor(async () => expect(await postgres.query(dead)).toEqual([]), 5_000)
   })
 
@@ -114,7 +114,7 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     await postgres.query(`
       CREATE FUNCTION $schema.slowly() RETURNS trigger LANGUAGE plpgsql AS
         'BEGIN PERFORM pg_sleep(0.32); RETURN NEW; END';
-      CREATE TRIGGER slowly BEFORE UPDATE ON $schema.owner FOR EACH STATEMENT EXECUTE FUNCTION $schema.slowly()`)
+      CREATE TRIGGER slowly BEFORE UPDATE ON $schema.process FOR EACH STATEMENT EXECUTE FUNCTION $schema.slowly()`)
     const { resume, results } = await takenOver(180_000)
     resume.resolve()
     await vi.waitFor(() => expect(results.length).toBe(1))
@@ -130,11 +130,11 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
     await receiver.ready()
     await accept(receiver, 'media')
     await vi.waitFor(() => expect(signals).toHaveLength(1))
-    const claims = await postgres.claimsHeldUp()
-    await postgres.query(`INSERT INTO $schema.owner (id, expires_at, lease_ms, suspects, handlers)
-      VALUES ('00000000-0000-0000-0000-000000000000', now() - interval '1 s', 600, 0, '{}')`)
+    const claims = await postgres.lanesHeldUp()
+    await postgres.query(`INSERT INTO $schema.process (id, expires_at, lease_ms, handlers)
+      VALUES ('00000000-0000-0000-0000-000000000000', now() - interval '1 s', 600, '[]')`)
     await vi.waitFor(async () => expect(await claims.waiting()).toBeGreaterThan(0))
-    const alive = () => postgres.query("SELECT id FROM $schema.owner WHERE expires_at > now() + interval '300 ms'")
+    const alive = () => postgres.query("SELECT id FROM $schema.process WHERE expires_at > now() + interval '300 ms'")
     // The test waits for two lease times, by the timers that renew the lease.
     for (let i = 0; i < 12; i++) await new Promise((settle) => setTimeout(settle, 100))
     await vi.waitFor(async () => expect(await alive()).toHaveLength(1))
@@ -232,7 +232,7 @@ describe.skipIf(!findPostgres())('processes that share their events', () => {
     expect(unfinished.map(({ event, state }) => [event.userId, state])).toEqual([['one', 'running']])
     await vi.waitFor(() => expect(handled).toEqual(['one', 'two']))
     expect(elapsed()).toBeLessThan(1_500)
-    expect(await postgres.query('SELECT 1 FROM $schema.owner')).toHaveLength(1)
+    expect(await postgres.query('SELECT 1 FROM $schema.process')).toHaveLength(1)
   })
 
   test('only accept, if one does not handle', async () => {

@@ -1,7 +1,7 @@
 import { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { checkTables, prepareSchema } from '../../../src/inbox/postgres/prepare-schema.ts'
-import { type Migration, migrations, migrationsFrom } from '../../../src/inbox/postgres/schema.ts'
+import { checkTables, prepareSchema } from '../../../src/inbox/next/postgres/prepare-schema.ts'
+import { type Migration, migrations, migrationsFrom } from '../../../src/inbox/next/postgres/schema.ts'
 import { migrate, postgresInbox } from '../../../src/inbox/postgres.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
 import { eventOf } from '../../support/inbox.ts'
@@ -98,7 +98,7 @@ describe.skipIf(!findPostgres())('the next version of the tables', () => {
   test('keeps the processes of this one out if its migration says that they cannot use it', async () => {
     const schema = await current()
     const makeBreaking: Migration = (name) => `
-ALTER TABLE ${name}.event RENAME COLUMN event TO body;
+ALTER TABLE ${name}.event RENAME COLUMN event TO payload;
 UPDATE ${name}.version SET version = 2;
 `
     await prepareSchema(await connect(), schema, [...migrations, makeBreaking])

@@ -33,7 +33,7 @@ describe.skipIf(!findPostgres())('an event in Postgres waits', () => {
     expect((await inbox.stats()).oldestWaitingAt).toEqual(longAgo)
   })
 
-  test('since its replay, if it was a dead letter, also in the process that has claimed it', async () => {
+  test('since its replay, if it was a dead letter, also in the process that has its lane', async () => {
     const { inbox, calls } = open()
     await inbox.accept(old('dead'))
     ;(await calls.next()).finish({ status: 'dead', completed: [], failures })
@@ -44,8 +44,6 @@ describe.skipIf(!findPostgres())('an event in Postgres waits', () => {
     const before = Date.now()
     expect(await deadLetters.replay('dead')).toBe(true)
     const after = Date.now() + 1
-    const isClaimed = async () => (await postgres.claimed()).length === 2
-    await until(isClaimed)
     const { waiting, oldestWaitingAt } = await inbox.stats()
     expect(waiting).toBe(1)
     expect(oldestWaitingAt?.getTime()).toBeGreaterThanOrEqual(before)
@@ -65,7 +63,7 @@ describe.skipIf(!findPostgres())('an event in Postgres waits', () => {
     expect(oldestWaitingAt?.getTime()).toBeGreaterThanOrEqual(before)
   })
 
-  test('since its retry was due, once a process has claimed it', async () => {
+  test('since its retry was due', async () => {
     const { inbox, calls } = open()
     await inbox.accept(old('failed'))
     ;(await calls.next()).finish({ status: 'retry', delayMs: 3_600_000, completed: [], failures })

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { InboxHost } from '../../../src/inbox/inbox.ts'
-import { hashKey } from '../../../src/inbox/postgres/keys.ts'
-import { replaceIn, replays } from '../../../src/inbox/postgres/replay.ts'
-import { tablesOver } from '../../../src/inbox/postgres/tables.ts'
+import { PostgresDatabase } from '../../../src/inbox/next/postgres/database.ts'
+import { hashKey, hashMedia } from '../../../src/inbox/postgres/keys.ts'
 import { openInboxDatabase, postgresInbox } from '../../../src/inbox/postgres.ts'
 import { SqlDeadLetters } from '../../../src/inbox/sql/dead-letters.ts'
+import { writeHead } from '../../../src/inbox/sql/head.ts'
 import { type ActivityMinute, type Handle, type ReplayReport, WebhookError } from '../../../src/index.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { eventOf } from '../../support/inbox.ts'
@@ -88,22 +88,17 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
   /** Writes dead letters, the first one the oldest, as if so many events had died. */
   async function writeDeadLetters(count: number) {
     const keys = Array.from({ length: count }, (_, index) => `dead ${index}`)
-    const deadLetters = keys.map((key) => {
-      const { event, receivedAt } = eventOf(key)
-      return JSON.stringify({
-        completed: [],
-        letter: { key, event, receivedAt, attempts: 5, failures: [], failedAttempts: [], diedAt: new Date() },
-        owed: [],
-        releases: 1,
-      })
-    })
+    const events = keys.map((key) => eventOf(key).event)
     await postgres.query(
-      `WITH given AS (
-         SELECT nextval('$schema.event_id') AS id, hash, dead_letter
-         FROM unnest($1::uuid[], $2::json[]) AS given (hash, dead_letter)
-       ), keys AS (INSERT INTO $schema.key (hash, id) SELECT hash, id FROM given)
-       INSERT INTO $schema.dead_letter (hash, event_id, dead_letter) SELECT hash, id, dead_letter FROM given`,
-      [keys.map(hashKey), deadLetters],
+      `INSERT INTO $schema.event (hash, media, event, head, received_at, attempts, owed, died_at)
+       SELECT hash, media, event, head, now(), 5, '[]', now() + place * interval '1 us'
+       FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::json[]) WITH ORDINALITY AS given (hash, media, event, head, place)`,
+      [
+        keys.map(hashKey),
+        events.map(({ mediaId }) => hashMedia(mediaId)),
+        events.map((event) => JSON.stringify(event)),
+        events.map(writeHead),
+      ],
     )
     return keys
   }
@@ -172,10 +167,9 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       throw new WebhookError('closing', 'the inbox is closing')
     }
     const host = { logger: { ...silent, error } } as unknown as InboxHost
-    const tables = tablesOver(postgres.schema, (query) => postgres.pool.query(query))
-    const closing = new SqlDeadLetters(tables, { ...replays, check }, { host, replace: replaceIn(tables, host) })
-    await closing.replayMarked()
-    expect(await postgres.query('SELECT replay FROM $schema.dead_letter')).toEqual([{ replay: true }])
+    const inspected = PostgresDatabase.inspected(postgres.pool, postgres.schema, 2_000)
+    await new SqlDeadLetters(inspected, { host, check }).replayMarked()
+    expect(await postgres.query('SELECT replay FROM $schema.event')).toEqual([{ replay: true }])
     expect(error).not.toHaveBeenCalled()
   })
 

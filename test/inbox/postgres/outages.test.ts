@@ -129,7 +129,7 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
     await sleep(300)
     await postgres.server.restart()
     await vi.waitFor(async () => expect((await receiver.inbox.stats()).running).toBe(0))
-    expect(await postgres.query('SELECT 1 FROM $schema.event')).toEqual([])
+    expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL')).toEqual([])
     expect(runs).toHaveBeenCalledTimes(1)
   })
 
@@ -171,11 +171,11 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
   })
 
   test('does not answer a claim, an inbox closes in its time, and the event is handled by the next process', async () => {
-    const claims = await postgres.claimsHeldUp()
     const first = postgres.receiver({ timeoutMs: 60_000 }).onAny(() => {})
     await first.ready()
+    const claims = await postgres.claimsHeldUp()
     await accept(first, 'media')
-    await vi.waitFor(async () => expect(await claims.waiting()).toBe(1))
+    await vi.waitFor(async () => expect(await claims.waiting()).toBeGreaterThan(0))
     const elapsed = ownTime()
     expect(await first.close({ timeoutMs: 1_000 })).toEqual({ unfinished: [] })
     expect(elapsed()).toBeLessThan(3_000)
@@ -223,7 +223,7 @@ describe.skipIf(!findPostgres())('a claim whose answer was lost', () => {
     await sleep(100)
     proxy.mute()
     await accept(accepting, 'media')
-    await vi.waitFor(async () => expect(await postgres.claimed()).toHaveLength(1), { interval: 2 })
+    await vi.waitFor(async () => expect(await postgres.held()).toHaveLength(1), { interval: 2 })
     await proxy.breakFor(20)
     await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'))
   })

@@ -26,7 +26,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     for (let media = 0; media < 5; media++) await accept(v2, `m ${media}`)
     await deliver(v2, samplePayload('encoding.started', { media_id: 'started' }))
     proxy.close()
-    await until(async () => (await query('SELECT FROM $schema.owner WHERE expires_at > now()')).length === 1)
+    await until(async () => (await query('SELECT FROM $schema.process WHERE expires_at > now()')).length === 1)
     // Only what v1 lacks is left.
     await until(async () => (await query('SELECT FROM $schema.event WHERE due_at IS NOT NULL')).length === 6)
     const restarted = startV2({}, () => runs.push('run'))
@@ -47,8 +47,9 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
 
   describe('an event that only other processes can go on with', () => {
     const awaiting = () =>
-      query<{ releases: number; is_parked: boolean }>(
-        `SELECT releases, due_at > now() + interval '23 h' AS is_parked FROM $schema.event WHERE awaits IS NOT NULL`,
+      query<{ turn: number; is_parked: boolean }>(
+        `SELECT turn, due_at > now() + interval '23 h' AS is_parked
+         FROM $schema.event JOIN $schema.lane USING (media) WHERE event.awaits IS NOT NULL`,
       )
 
     /** Accepts events that owe `a` and `b`, and waits until a process without `b` has released them. */
@@ -67,11 +68,11 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       return { front, old, runs, lines }
     }
 
-    const isEmpty = async () => (await query('SELECT FROM $schema.event')).length === 0
+    const isEmpty = async () => (await query('SELECT FROM $schema.event WHERE ended_at IS NULL')).length === 0
 
     test('is not claimed by a process that has none of its handlers, even once another one has adopted it', async () => {
       const { front, old, runs } = await released(3)
-      expect(await awaiting()).toEqual(Array(3).fill({ releases: 1, is_parked: true }))
+      expect(await awaiting()).toEqual(Array(3).fill({ turn: 1, is_parked: true }))
       const { events = [] } = (await old.inbox.events?.list()) ?? {}
       expect(events.map(({ state, dueAt, owed }) => [state, dueAt, owed])).toEqual(
         Array(3).fill(['retrying', undefined, ['b']]),
@@ -80,7 +81,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       // The claim that finds this event passes those.
       await accept(front, 'later')
       await until(async () => (await awaiting()).length === 4)
-      expect((await awaiting()).map(({ releases }) => releases)).toEqual([1, 1, 1, 1])
+      expect((await awaiting()).map(({ turn }) => turn)).toEqual([1, 1, 1, 1])
       expect(runs).toHaveLength(4)
       const runsOfB: string[] = []
       receiver().on('encoding.finished', ({ mediaId }) => void runsOfB.push(mediaId), { name: 'b' })
@@ -104,7 +105,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       await accept(other, 'unknown')
       await deliver(other, samplePayload('encoding.started', { media_id: 'other' }))
       await until(async () => runs.length === 1)
-      expect(await awaiting()).toEqual([{ releases: 1, is_parked: true }])
+      expect(await awaiting()).toEqual([{ turn: 1, is_parked: true }])
       const right = receiver().on(['encoding.started', 'encoding.finished'], ({ type }) => void runs.push(type), {
         name: 'b',
       })
@@ -125,10 +126,12 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
 
     test('is claimed however many others wait for the same process', async () => {
       await released(1)
-      await query(`INSERT INTO $schema.event (id, media, event, received_at, due_at, completed, owed, awaits)
-        SELECT nextval('$schema.event_id'), n, (event::jsonb || jsonb_build_object('key', n::text))::json, received_at, due_at,
+      await query(`INSERT INTO $schema.event (hash, media, event, head, received_at, due_at, completed, owed, awaits)
+        SELECT gen_random_uuid(), n, (event::jsonb || jsonb_build_object('key', n::text))::json, head, received_at, due_at,
           completed, owed, awaits
         FROM $schema.event, generate_series(1, 2500) AS n`)
+      await query(`INSERT INTO $schema.lane (media, ready_at, position, awaits)
+        SELECT media, due_at, id, awaits FROM $schema.event ON CONFLICT DO NOTHING`)
       receiver().on('encoding.finished', () => {}, { name: 'b' })
       await until(isEmpty)
     })
@@ -137,7 +140,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       const { old } = await released(1)
       const [event] = (await old.inbox.events?.list())?.events ?? []
       expect(await old.inbox.events?.retryNow(event?.key ?? '')).toBe(true)
-      await until(async () => (await awaiting())[0]?.releases === 2)
+      await until(async () => (await awaiting())[0]?.turn === 2)
     })
   })
 })

@@ -57,7 +57,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     const front = await start(undefined, { handles: false })
     for (let index = 0; index < 10; index++) await accept(front.receiver, `${index}`)
     const { inbox, pauses, handled } = await start(() => finished, { concurrency: 2 })
-    const claimed = async () => (await postgres.claimed()).length
+    const claimed = async () => (await postgres.held()).length
     // Twice the concurrency.
     await until(async () => (await claimed()) === 4)
     await pauses.pause()
@@ -81,7 +81,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     for (let index = 0; index < 20; index++) await accept(front.receiver, `${index}`)
     await front.pauses.pause()
     const begin = () => new Forked(program, { url: postgres.server.url, schema: postgres.schema }, () => {})
-    const hasStarted = () => until(async () => (await postgres.query('SELECT FROM $schema.owner')).length > 0)
+    const hasStarted = () => until(async () => (await postgres.query('SELECT FROM $schema.process')).length > 0)
     for (let lives = 0; lives < 2; lives++) {
       const child = begin()
       await hasStarted()

@@ -1,8 +1,5 @@
 import { Pool } from 'pg'
 import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest'
-import { claimedEvents } from '../../../src/inbox/postgres/claim/claimed.ts'
-import { Database } from '../../../src/inbox/postgres/database.ts'
-import { lockClass } from '../../../src/inbox/postgres/schema.ts'
 import { type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
 import {
   createReceiver,
@@ -51,14 +48,6 @@ export function postgresTests(settings: Readonly<Record<string, string>> = {}) {
     get schema() {
       return `test_${tests}`
     },
-    /** Opens connections as an inbox has them, until the end of the test. */
-    database(connectionString = server.url): Database {
-      const host = { logger: silent }
-      const config = { connectionString }
-      const database = new Database({ config, schema: fixture.schema, timeoutMs: 2_000, listen: true, host })
-      onTestFinished(() => database.close())
-      return database
-    },
     /** Makes a receiver that is closed after the test. Receivers of one test share their events. */
     receiver(inbox: Partial<PostgresInboxOptions> = {}, options: Partial<ReceiverOptions> = {}): PostgresReceiver {
       const of = inbox.connection === undefined ? { pool } : {}
@@ -84,28 +73,14 @@ export function postgresTests(settings: Readonly<Record<string, string>> = {}) {
       })
       return { proxy, pool: through }
     },
-    /** Holds up the claims and takeovers of every process, until the test says so or ends. */
-    async claimsHeldUp() {
-      const blocker = await pool.connect()
-      let isHeld = true
-      const goOn = async () => {
-        if (isHeld) await blocker.query('SELECT pg_advisory_unlock_all()')
-        if (isHeld) blocker.release()
-        isHeld = false
-      }
-      onTestFinished(goOn)
-      await blocker.query(`SELECT pg_advisory_lock(${lockClass}, hashtext($1))`, [`claim "${fixture.schema}"`])
-      /** The number of sessions that wait. */
-      const waiting = async () => {
-        const { rows } = await pool.query("SELECT FROM pg_stat_activity WHERE wait_event = 'advisory'")
-        return rows.length
-      }
-      return { waiting, goOn }
-    },
-    /** The ids of the events that processes have, also of those whose leases are over. */
-    async claimed(): Promise<readonly string[]> {
-      const rows = await fixture.query<{ id: string }>(`SELECT id::text FROM (${claimedEvents('$schema')}) claimed`)
-      return rows.map(({ id }) => id)
+    /** Holds up the claims of the processes that there are, and their renewals, until the test says so or ends. */
+    claimsHeldUp: () => heldUp(pool, `SELECT FROM ${fixture.schema}.process FOR UPDATE`),
+    /** Holds up the claims and takeovers of every process, and what they record, until the test says so or ends. */
+    lanesHeldUp: () => heldUp(pool, `LOCK TABLE ${fixture.schema}.lane IN ACCESS EXCLUSIVE MODE`),
+    /** The media items whose lanes processes have, also those whose leases are over. */
+    async held(): Promise<readonly string[]> {
+      const rows = await fixture.query<{ media: string }>('SELECT media::text FROM $schema.lane WHERE owner IS NOT NULL')
+      return rows.map(({ media }) => media)
     },
     /** Runs a query in which `$schema` is the schema of the test. */
     async query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
@@ -113,6 +88,21 @@ export function postgresTests(settings: Readonly<Record<string, string>> = {}) {
     },
   }
   return fixture
+}
+
+async function heldUp(pool: Pool, lock: string) {
+  const blocker = await pool.connect()
+  let isHeld = true
+  const goOn = async () => {
+    if (isHeld) await blocker.query('COMMIT')
+    if (isHeld) blocker.release()
+    isHeld = false
+  }
+  onTestFinished(goOn)
+  await blocker.query(`BEGIN; ${lock}`)
+  /** The number of sessions that wait. */
+  const waiting = async () => (await pool.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rows.length
+  return { waiting, goOn }
 }
 
 /**

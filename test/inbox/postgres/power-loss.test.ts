@@ -43,7 +43,7 @@ describe.skipIf(!findPostgres())('the loss of everything that Postgres has only 
     }
     await loseMemory()
     const kept = await postgres.query<{ media: string }>(
-      "SELECT event ->> 'mediaId' AS media FROM $schema.event ORDER BY id",
+      "SELECT head ->> 1 AS media FROM $schema.event ORDER BY id",
     )
     expect(kept.map(({ media: mediaId }) => mediaId)).toEqual(media)
   })

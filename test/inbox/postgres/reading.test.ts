@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { UnknownEventType } from '../../../src/events/event.ts'
-import { postgresReading } from '../../../src/inbox/postgres/event-reading.ts'
-import { tablesOver } from '../../../src/inbox/postgres/tables.ts'
+import { PostgresDatabase } from '../../../src/inbox/next/postgres/database.ts'
 import { openInboxDatabase } from '../../../src/inbox/postgres.ts'
 import type { InspectedInbox } from '../../../src/inbox/reading.ts'
 import { SqlEvents } from '../../../src/inbox/sql/events.ts'
@@ -39,60 +38,58 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     expect((await one.inbox.events?.list({ state: 'handled' }))?.events).toEqual([record])
   })
 
-  test('that wait in the process that has claimed them are waiting there, and running for others', async () => {
+  test('that wait behind another one of their media item are waiting, in their process and for others', async () => {
     const done = signalled()
     const receiver = postgres.receiver({ concurrency: 1 }, { eventKey: ({ userId }) => userId as string })
     receiver.onAny(() => done.promise)
     await receiver.ready()
     for (const key of ['first', 'second']) await accept(receiver, 'media', key)
     const database = await openDatabase()
-    const states = async (events = receiver.inbox.events) =>
-      (await events?.list({ order: 'oldest' }))?.events.map(({ state, attempts }) => [state, attempts])
-    await vi.waitFor(async () =>
-      expect(await states(database.events)).toEqual([
-        ['running', 1],
-        ['running', 1],
-      ]),
-    )
-    expect(await states()).toEqual([
-      ['running', 1],
-      ['waiting', 0],
-    ])
-    const keys = async (state: 'running' | 'waiting') =>
-      keysOf((await receiver.inbox.events?.list({ state }))?.events ?? [])
-    expect([await keys('running'), await keys('waiting')]).toEqual([['first'], ['second']])
-    expect(await receiver.inbox.stats()).toMatchObject({ running: 1, waiting: 1 })
+    for (const events of [receiver.inbox.events, database.events]) {
+      const states = async () =>
+        (await events?.list({ order: 'oldest' }))?.events.map(({ state, attempts }) => [state, attempts])
+      await vi.waitFor(async () =>
+        expect(await states()).toEqual([
+          ['running', 1],
+          ['waiting', 0],
+        ]),
+      )
+      const keys = async (state: 'running' | 'waiting') => keysOf((await events?.list({ state }))?.events ?? [])
+      expect([await keys('running'), await keys('waiting')]).toEqual([['first'], ['second']])
+    }
+    for (const inbox of [receiver.inbox, database])
+      expect(await inbox.stats()).toMatchObject({ running: 1, waiting: 1 })
     done.resolve()
   })
 
-  test('are counted once each, whether a claim is carried out, answered, or of another process', async () => {
+  test('are counted once each, whichever process has their lane', async () => {
     const receiver = postgres.receiver({ handles: false }, { eventKey: ({ userId }) => userId as string })
     await receiver.onAny(() => {}).ready()
     for (const key of ['first', 'second']) await accept(receiver, 'media', key)
     const [first] = await postgres.query<{ id: string }>('SELECT id FROM $schema.event ORDER BY id')
     const owner = randomUUID()
-    const started = new Map([[first?.id ?? '', { startedAt: new Date() }]])
-    const claimedBy = (by: string, where: string) =>
-      postgres.query(`INSERT INTO $schema.claim (owner, events, releases)
-        SELECT '${by}', array_agg(id), array_agg(releases) FROM $schema.event WHERE id ${where} ${first?.id}`)
-    const tables = tablesOver(postgres.schema, (query) => postgres.pool.query(query))
-    const jobs = { started: () => started, counts: () => ({ waiting: 0, running: 1, retrying: 0 }) }
-    const reading = postgresReading(tables, { listen: false, owner: () => owner })
-    const events = new SqlEvents(tables, reading, { jobs, stop: () => false })
-    const counts = async () => {
-      const { waiting, running } = await events.stats()
-      const { events: listed } = await events.list({ order: 'oldest' })
+    const run = { number: 1, startedAt: new Date() }
+    const own = {
+      owner,
+      running: () => new Map([[Number(first?.id), run]]),
+      stop: () => false,
+      wake() {},
+    }
+    const events = new SqlEvents(PostgresDatabase.inspected(postgres.pool, postgres.schema, 2_000), own)
+    const idle = new SqlEvents(PostgresDatabase.inspected(postgres.pool, postgres.schema, 2_000))
+    const counts = async (of: SqlEvents) => {
+      const { waiting, running } = await of.stats()
+      const { events: listed } = await of.list({ order: 'oldest' })
       return { waiting, running, listed: listed.map(({ state }) => state) }
     }
-    await claimedBy(owner, '=')
-    const oneWaits = { waiting: 1, running: 1, listed: ['running', 'waiting'] }
-    expect(await counts()).toEqual(oneWaits)
-    // Postgres has carried the claim out, and the process may not have the answer yet.
-    await claimedBy(owner, '<>')
-    expect(await counts()).toEqual(oneWaits)
-    await postgres.query('DELETE FROM $schema.claim WHERE id = (SELECT max(id) FROM $schema.claim)')
-    await claimedBy(randomUUID(), '<>')
-    expect(await counts()).toEqual({ waiting: 0, running: 2, listed: ['running', 'running'] })
+    const oneRuns = { waiting: 1, running: 1, listed: ['running', 'waiting'] }
+    expect(await counts(idle)).toEqual({ waiting: 2, running: 0, listed: ['waiting', 'waiting'] })
+    await postgres.query("UPDATE $schema.lane SET ready_at = 'infinity', owner = $1", [owner])
+    expect([await counts(events), await counts(idle)]).toEqual([oneRuns, oneRuns])
+    await postgres.query('UPDATE $schema.event SET attempts = 1, ended_at = now(), event = NULL WHERE id = $1', [first?.id])
+    await postgres.query('UPDATE $schema.lane SET position = $1', [first?.id])
+    expect(await counts(events)).toEqual({ waiting: 1, running: 0, listed: ['handled', 'waiting'] })
+    expect(await counts(idle)).toEqual({ waiting: 0, running: 1, listed: ['handled', 'running'] })
   })
 
   test('are retried now by any free process, when a process asks that only reads the tables', async () => {
@@ -153,8 +150,8 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
   /** Writes records of handled events, as if so many had been handled. */
   const writeHandled = (count: number, type: string) =>
     postgres.query(
-      `INSERT INTO $schema.handled (id, media, record)
-       SELECT nextval('$schema.event_id'), n, format('["%s","m","%s",0,0,1,[]]', $2::text, n)::json
+      `INSERT INTO $schema.event (hash, media, head, received_at, ended_at)
+       SELECT gen_random_uuid(), n, format('["%s","m","%s"]', $2::text, n)::json, now(), now()
        FROM generate_series(1, $1::int) AS n`,
       [count, type],
     )
@@ -162,7 +159,6 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
   test('are found by their type among many, page by page', async () => {
     const receiver = postgres.receiver({ handles: false })
     await receiver.ready()
-    // The inbox is closed: it would clean up the records, which have no keys.
     await receiver.close()
     const { events } = await openDatabase()
     await writeHandled(3, 'rare')
@@ -195,32 +191,37 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
       ).toEqual(['failed'])
   })
 
-  test('are recorded if the sequence of their ids began again, as on a logical replica', async () => {
-    const receiver = postgres.receiver({}, { eventKey: ({ mediaId }) => mediaId }).onAny(() => {})
-    await receiver.ready()
-    await accept(receiver, 'before')
-    await vi.waitFor(async () => expect(await receiver.inbox.events?.get('before')).toMatchObject({ state: 'handled' }))
-    await postgres.query("SELECT setval('$schema.event_id', 1, false)")
-    await accept(receiver, 'after')
-    await vi.waitFor(async () => expect(await receiver.inbox.events?.get('after')).toMatchObject({ state: 'handled' }))
-    expect(await receiver.inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
-    expect(await receiver.inbox.events?.get('before')).toBe(undefined)
+  test('are found if the sequence of their ids began again, as on a logical replica', async () => {
+    const open = async () => {
+      const receiver = postgres.receiver({}, { eventKey: ({ mediaId }) => mediaId }).onAny(() => {})
+      await receiver.ready()
+      return receiver
+    }
+    const handled = async (receiver: Awaited<ReturnType<typeof open>>, key: string) => {
+      await accept(receiver, key)
+      await vi.waitFor(async () => expect(await receiver.inbox.events?.get(key)).toMatchObject({ state: 'handled' }))
+    }
+    const first = await open()
+    await handled(first, 'before')
+    await first.close()
+    await postgres.query("SELECT setval('$schema.event_id_seq', 1, false)")
+    const next = await open()
+    await handled(next, 'after')
+    expect(await next.inbox.stats()).toMatchObject({ waiting: 0, running: 0 })
+    expect(await next.inbox.events?.get('before')).toMatchObject({ state: 'handled' })
   })
 
-  test('are forgotten with their keys, also if something else has removed the keys', async () => {
+  test('are forgotten with their keys', async () => {
     const receiver = postgres.receiver({ ttlMs: 400 }, { eventKey: ({ mediaId }) => mediaId }).onAny(() => {})
     await receiver.ready()
     const records = async () => keysOf((await receiver.inbox.events?.list({ state: 'handled' }))?.events ?? [])
     for (const mediaId of ['one', 'two']) await accept(receiver, mediaId)
     await vi.waitFor(async () => expect(await records()).toEqual(['two', 'one']))
-    await postgres.query('DELETE FROM $schema.key WHERE id = (SELECT min(id) FROM $schema.key)')
     await sleep(500)
-    await accept(receiver, 'three')
-    await vi.waitFor(async () => expect((await records())[0]).toBe('three'))
     // A clean-up takes place when an inbox is opened.
     const other = postgres.receiver({ ttlMs: 400, handles: false })
     await other.ready()
-    await vi.waitFor(async () => expect(await records()).not.toContain('one'))
-    expect(await records()).not.toContain('two')
+    await vi.waitFor(async () => expect(await records()).toEqual([]), { timeout: 5_000 })
+    expect(await postgres.query('SELECT FROM $schema.lane')).toEqual([])
   })
 })

@@ -10,7 +10,7 @@ const delayMs = 600_000
 const failures = [{ handler: 'b', message: 'Error: no' }]
 const retry: AttemptResult = { status: 'retry', delayMs, completed: ['a'], failures }
 /** Nothing failed: other processes have handlers of the event, or they are paused. */
-const release: AttemptResult = { status: 'retry', delayMs, completed: ['a'], failures: [], counts: false }
+const release: AttemptResult = { status: 'retry', delayMs: 0, completed: ['a'], failures: [], counts: false }
 const dead: AttemptResult = { status: 'dead', completed: ['a'], failures }
 
 describe.skipIf(!findPostgres())('the result of an attempt', () => {
@@ -31,7 +31,7 @@ describe.skipIf(!findPostgres())('the result of an attempt', () => {
   }
 
   const tables = () =>
-    Promise.all(['event', 'handled', 'dead_letter'].map((table) => postgres.query(`SELECT * FROM $schema.${table}`)))
+    postgres.query('SELECT * FROM $schema.event')
 
   test.each<[string, AttemptResult | 'progress']>([
     ['end', { status: 'done' }],
@@ -42,7 +42,7 @@ describe.skipIf(!findPostgres())('the result of an attempt', () => {
   ])('changes nothing once another process has the event: its %s', async (_, result) => {
     const { call, lines } = await begun()
     const { goOn } = await postgres.claimsHeldUp()
-    await postgres.query('UPDATE $schema.event SET releases = releases + 1')
+    await postgres.query('UPDATE $schema.lane SET turn = turn + 1')
     const before = await tables()
     if (result === 'progress') await call.attempt.succeeded?.('a')
     else call.finish(result)
@@ -61,24 +61,22 @@ describe.skipIf(!findPostgres())('the result of an attempt', () => {
     ['a release', release, { attempts: 0, crashes: 3, failed: null }],
   ])('adds %s to what is recorded, and gives the event to all processes', async (_, result, row) => {
     const { call } = await begun()
-    expect(await postgres.claimed()).toHaveLength(1)
+    expect(await postgres.held()).toHaveLength(1)
     await postgres.query("UPDATE $schema.event SET crashes = 3, completed = '{written}'")
     call.finish(result)
     await until(async () => (await postgres.query('SELECT FROM $schema.event WHERE due_at > now()')).length === 1)
-    expect(await postgres.query('SELECT attempts, crashes, failed, releases FROM $schema.event')).toEqual([
-      { ...row, releases: 1 },
-    ])
+    expect(await postgres.query('SELECT attempts, crashes, failed FROM $schema.event')).toEqual([row])
     expect(await postgres.query('SELECT unnest(completed) AS name FROM $schema.event ORDER BY 1')).toEqual([
       { name: 'a' },
       { name: 'written' },
     ])
-    expect(await postgres.claimed()).toEqual([])
+    expect(await postgres.held()).toEqual([])
   })
 
   test('keeps the failures of the last attempt that failed when none does', async () => {
     const { call } = await begun()
     await postgres.query(`UPDATE $schema.event SET failed = '["earlier"]'`)
-    call.finish({ ...release, counts: undefined })
+    call.finish({ ...release, delayMs, counts: undefined })
     await until(async () => (await postgres.query('SELECT FROM $schema.event WHERE due_at > now()')).length === 1)
     expect(await postgres.query('SELECT attempts, failed FROM $schema.event')).toEqual([
       { attempts: 1, failed: ['earlier'] },
@@ -87,7 +85,7 @@ describe.skipIf(!findPostgres())('the result of an attempt', () => {
 
   test('adds to the handlers that are recorded: progress, a transaction and a dead letter', async () => {
     const { inbox, call } = await begun()
-    await postgres.query("UPDATE $schema.event SET completed = '{written}', releases = 0")
+    await postgres.query("UPDATE $schema.event SET completed = '{written}'")
     await call.attempt.succeeded?.('a')
     const { signal } = new AbortController()
     await call.attempt.transaction?.({ handler: 'c', signal }, () => Promise.resolve())
@@ -112,13 +110,5 @@ describe.skipIf(!findPostgres())('the result of an attempt', () => {
     const late = attempt.transaction?.({ handler: 'c', signal }, () => Promise.resolve())
     await expect(late).rejects.toMatchObject({ code: 'lease_lost' })
     expect(lines).toEqual([])
-  })
-
-  test('of a handled event replaces a record that is left of its id', async () => {
-    const { call } = await begun()
-    await postgres.query(`INSERT INTO $schema.handled (id, media, record) SELECT id, 0, '{}' FROM $schema.event`)
-    call.finish()
-    await until(async () => (await postgres.query('SELECT FROM $schema.event')).length === 0)
-    expect(await postgres.query(`SELECT FROM $schema.handled WHERE media <> 0 AND record ->> 3 <> ''`)).toHaveLength(1)
   })
 })

@@ -49,7 +49,7 @@ describe.skipIf(!findPostgres())('running events in Postgres', () => {
     const quick = performance.now()
     for (let index = 0; index < 105; index++) await accept(back, `m ${index}`)
     const published = async () => {
-      const [row] = await postgres.query(`SELECT running::text FROM ${postgres.schema}.owner`)
+      const [row] = await postgres.query(`SELECT running::text FROM ${postgres.schema}.process`)
       return Object.keys(JSON.parse((row as { running: string | null } | undefined)?.running ?? '{}')).length
     }
     await vi.waitFor(async () => expect(await published()).toBe(100), { timeout: 10_000 })

@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { inTransaction } from '../../../src/inbox/next/sqlite/connection.ts'
+import { Expiration } from '../../../src/inbox/next/sqlite/expiration.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
-import { SqliteCleanUp } from '../../../src/inbox/sqlite-tables/clean-up.ts'
-import { inTransaction } from '../../../src/inbox/sqlite-tables/database.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { freshPath, started } from './sqlite-tests.ts'
 
@@ -13,9 +13,9 @@ function ask(path: string, question: string, ...parameters: string[]): number {
   return answer
 }
 
-const keysIn = (path: string) => ask(path, 'SELECT count(*) AS answer FROM inbox_key')
+const keysIn = (path: string) => ask(path, 'SELECT count(*) AS answer FROM inbox_event')
 const isKnown = (path: string, key: string) =>
-  ask(path, 'SELECT count(*) AS answer FROM inbox_key WHERE hash = ?', hashKey(key)) === 1
+  ask(path, 'SELECT count(*) AS answer FROM inbox_event WHERE hash = ?', hashKey(key)) === 1
 
 const dead = { status: 'dead', completed: [], failures: [{ handler: 'a', message: 'Error: no' }] } as const
 
@@ -57,30 +57,17 @@ describe('an expired key', () => {
     await until(async () => (await inbox.stats()).deadLetters === 1)
     const database = openDatabase(path)
     onTestFinished(() => void database.close())
-    database.exec('UPDATE inbox_key SET accepted_at = accepted_at - 200000000')
+    database.exec('UPDATE inbox_event SET received_at = received_at - 200000000')
     await inbox.deadLetters.replay('replayed')
     ;(await calls.next()).finish()
     await until(async () => (await inbox.stats()).running === 0)
-    const cleanUp = () => new SqliteCleanUp(database, 86_400_000).step()
+    const cleanUp = () => new Expiration(database, 86_400_000).next()
     inTransaction(database, cleanUp)
     expect(await inbox.accept(eventOf('replayed'))).toBe('duplicate')
     expect(await inbox.events?.get('replayed')).toMatchObject({ state: 'handled' })
-    const ageRecord = "json_set(record, '$[3]', json_extract(record, '$[3]') - 90000000)"
-    database.exec(`UPDATE inbox_handled SET record = ${ageRecord}`)
+    database.exec('UPDATE inbox_event SET ended_at = ended_at - 90000000')
     inTransaction(database, cleanUp)
     expect(keysIn(path)).toBe(0)
-  })
-
-  test('goes with a record that cannot be read', async () => {
-    const path = await freshPath()
-    const { inbox, calls } = started({ path, ttlMs: 200 })
-    await inbox.accept(eventOf('damaged'))
-    ;(await calls.next()).finish()
-    await until(async () => (await inbox.stats()).running === 0)
-    const database = openDatabase(path)
-    database.exec("UPDATE inbox_handled SET record = 'damaged'")
-    database.close()
-    await until(async () => keysIn(path) === 0)
   })
 
   test('is not looked for among those of one slice only, and is forgotten once its event has ended', async () => {
@@ -100,47 +87,62 @@ describe('an expired key', () => {
   })
 })
 
-/** Opens the file of a closed inbox with 600 keys, which were accepted so many ms ago. */
+/** Opens the file of a closed inbox with 600 keys, whose events ended so many ms ago. */
 async function withKeys(ageMs: number) {
   const path = await freshPath()
   await started({ path }).inbox.close()
   const database = openDatabase(path)
   onTestFinished(() => void database.close())
-  const insert = database.prepare('INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, 0)')
+  const insert = database.prepare('INSERT INTO inbox_event (hash, media, received_at, ended_at) VALUES (?, ?, ?, ?)')
+  const lane = database.prepare('INSERT INTO inbox_lane (media) VALUES (?)')
+  const at = Date.now() - ageMs
   inTransaction(database, () => {
-    for (let i = 0; i < 600; i++) insert.run(`${i}`, Date.now() - ageMs)
+    for (let i = 0; i < 600; i++) {
+      insert.run(`${i}`, i, at, at)
+      lane.run(i)
+    }
   })
-  const cleanUp = new SqliteCleanUp(database, 3_600_000)
-  const slice = () => [cleanUp.step(), keysIn(path)]
-  return Object.assign(slice, { database })
+  const expiration = new Expiration(database, 3_600_000)
+  const lanes = () => (database.prepare('SELECT count(*) AS lanes FROM inbox_lane').get() as { lanes: number }).lanes
+  const page = () => [expiration.next().nextInMs < 100, keysIn(path), lanes()]
+  return Object.assign(page, { database })
 }
 
 describe('a clean-up', () => {
   test.each([
     ['that have expired', 3_900_000],
     ['of a time to come, since a clock was ahead', -3_900_000],
-  ])('removes keys %s, 250 at a time', async (_, ageMs) => {
-    const slice = await withKeys(ageMs)
-    expect(slice()).toEqual([true, 350])
-    expect(slice()).toEqual([true, 100])
-    expect(slice()).toEqual([false, 0])
+  ])('removes keys %s and their lanes, 250 at a time', async (_, ageMs) => {
+    const page = await withKeys(ageMs)
+    expect(page()).toEqual([true, 350, 350])
+    expect(page()).toEqual([true, 100, 100])
+    expect(page()).toEqual([false, 0, 0])
   })
 
   test('begins with the oldest keys again, which expire first', async () => {
-    const slice = await withKeys(0)
-    expect(slice()).toEqual([false, 600])
-    slice.database.exec('UPDATE inbox_key SET accepted_at = 0 WHERE id <= 100')
-    expect(slice()).toEqual([false, 500])
+    const page = await withKeys(0)
+    expect(page()).toEqual([false, 600, 600])
+    page.database.exec('UPDATE inbox_event SET received_at = 0, ended_at = 0 WHERE id <= 100')
+    expect(page()).toEqual([true, 500, 500])
   })
 
   test.each([3_300_000, -3_300_000])(
     'does not look further than the first 250 keys if they stay: %i ms old',
     async (ageMs) => {
-      const slice = await withKeys(ageMs)
-      expect(slice()).toEqual([false, 600])
-      expect(slice()).toEqual([false, 600])
+      const page = await withKeys(ageMs)
+      expect(page()).toEqual([false, 600, 600])
+      expect(page()).toEqual([false, 600, 600])
     },
   )
+
+  test('removes a lane whose last event went while somebody had it', async () => {
+    const page = await withKeys(3_900_000)
+    page.database.exec("UPDATE inbox_lane SET owner = 'somebody' WHERE media < 10")
+    for (let pages = 0; pages < 3; pages++) page()
+    expect(page().at(-1)).toBe(10)
+    page.database.exec('UPDATE inbox_lane SET owner = NULL')
+    expect([page().at(-1), page().at(-1)]).toContain(0)
+  })
 })
 
 test('1,000 unreadable deliveries are kept, the newest, beside the dead letters that are events', async () => {
@@ -178,17 +180,4 @@ test('a dead letter is not replayed into a full inbox, and stays', async () => {
   await until(async () => (await inbox.stats()).running === 0)
   expect(await inbox.deadLetters.replay('dead')).toBe(true)
   expect((await calls.next()).event.key).toBe('dead')
-})
-
-test('the record that an end written twice has left does not keep a later event of its id', async () => {
-  const path = await freshPath()
-  const { inbox, calls } = started({ path })
-  const database = openDatabase(path)
-  database.exec(`INSERT INTO inbox_handled (id, record) VALUES (1, '{}')`)
-  database.close()
-  await inbox.accept(eventOf('one'))
-  ;(await calls.next()).finish()
-  await until(async () => (await inbox.stats()).running === 0)
-  await inbox.close()
-  expect(ask(path, 'SELECT count(*) AS answer FROM inbox_event')).toBe(0)
 })

@@ -1,9 +1,8 @@
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ExpectationChanges } from '../../../src/inbox/inbox.ts'
+import { accept, expire, overdue } from '../../../src/inbox/next/sqlite/statements.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
-import type { SqliteDatabase } from '../../../src/inbox/sqlite-tables/database.ts'
-import { prepareCleanUp, prepareExpectations } from '../../../src/inbox/sqlite-tables/statements.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { future, upgraded } from '../unreadable.suite.ts'
@@ -167,7 +166,7 @@ test('a failure to hand over what is overdue is logged, and it is handed over la
   onTestFinished(() => void database.close())
   const subject = started({ database })
   const { event } = await begin(subject, 'one', { dueAt: new Date(Date.now() + 300) })
-  failing.sql = /^DELETE FROM inbox_expectation WHERE id/
+  failing.sql = /^DELETE FROM inbox_expectation WHERE hash/
   await until(async () => subject.lines.includes('the inbox could not do its background work'))
   failing.sql = /(?!)/
   expect((await subject.calls.next()).event).toEqual(event)
@@ -196,11 +195,9 @@ test('no statement on the path of an event scans the expectations, or the ends',
   await started({ path }).inbox.close()
   const database = openDatabase(path)
   onTestFinished(() => void database.close())
-  const statements: string[] = []
-  const preparing = { prepare: (sql: string) => statements.push(sql) } as unknown as SqliteDatabase
-  prepareExpectations(preparing)
-  prepareCleanUp(preparing)
-  const scans = statements.filter((sql) => {
+  const statements = [...Object.values(accept), ...Object.values(overdue), ...Object.values(expire)]
+  const scans = statements.filter((statement) => {
+    const sql = typeof statement === 'string' ? statement : statement(true)
     const parameters = Array.from(sql.matchAll(/\?/g), () => 0)
     const plan = database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all(...parameters) as { detail: string }[]
     return /inbox_(expectation|end)/.test(sql) && plan.some(({ detail }) => detail.startsWith('SCAN inbox'))

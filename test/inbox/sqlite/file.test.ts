@@ -10,7 +10,7 @@ function ask(path: string, question: string): number {
   return answer
 }
 
-const keysIn = (path: string) => ask(path, 'SELECT count(*) AS answer FROM inbox_key')
+const keysIn = (path: string) => ask(path, 'SELECT count(*) AS answer FROM inbox_event')
 const pagesOf = (path: string) => ask(path, 'SELECT page_count AS answer FROM pragma_page_count')
 
 async function finish(calls: Calls, count: number) {
@@ -48,7 +48,7 @@ describe('the keys of finished events', () => {
     await finish(calls, 1)
     await until(async () => (await inbox.stats()).running === 0)
     const database = openDatabase(path)
-    database.exec('UPDATE inbox_key SET accepted_at = accepted_at + 1000000000')
+    database.exec('UPDATE inbox_event SET received_at = received_at + 1000000000, ended_at = ended_at + 1000000000')
     database.close()
     await until(async () => keysIn(path) === 0)
   })
@@ -125,7 +125,7 @@ test('events above maxWaiting are not accepted', async () => {
   const running = await calls.next()
   const accept = async (key: string) => inbox.accept(eventOf(key))
   const acceptances = await Promise.allSettled(['1', '2', '3', '4'].map(accept))
-  const [accepted, overloaded] = [{ value: 'accepted' }, { reason: { name: 'WebhookError', code: 'overloaded' } }]
+  const [accepted, overloaded] = [{ value: 'accepted' }, { value: 'overloaded' }]
   expect(acceptances).toMatchObject([accepted, accepted, overloaded, overloaded])
   expect(await inbox.accept(eventOf('1'))).toBe('duplicate')
   running.finish()

@@ -1,15 +1,14 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { FileLease } from '../../../src/inbox/next/sqlite/lease.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
-import { FileLease } from '../../../src/inbox/sqlite/lease.ts'
 import { eventOf, until } from '../../support/inbox.ts'
-import { crashed, freshPath, started } from './sqlite-tests.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 
 interface Owner {
   readonly token: string
   readonly pid: number
-  readonly running: string | null
 }
 
 /** Looks into the table of the process that owns the file. */
@@ -27,44 +26,9 @@ describe('the owner of a file', () => {
     const path = await freshPath()
     const { inbox } = started({ path })
     const { owners } = ownersIn(path)
-    expect(owners()).toMatchObject([{ pid: process.pid, running: null }])
+    expect(owners()).toMatchObject([{ pid: process.pid }])
     await inbox.close()
     expect(owners()).toEqual([])
-  })
-
-  test('records what runs after a crash, until each event of the crashed process has had an attempt', async () => {
-    const path = await freshPath()
-    const first = started({ path })
-    await first.inbox.accept(eventOf('one'))
-    await first.inbox.accept(eventOf('two'))
-    const copy = await crashed(path)
-    const { inbox, calls } = started({ path: copy })
-    const { owners } = ownersIn(copy)
-    const calling = [await calls.next(), await calls.next()]
-    expect(owners()).toMatchObject([{ running: '[1,2]' }])
-    calling[0]?.finish({ status: 'retry', delayMs: 600_000, completed: [], failures: [] })
-    await until(async () => owners()[0]?.running === '[2]')
-    calling[1]?.finish()
-    await until(async () => owners()[0]?.running === null)
-    await inbox.accept(eventOf('three'))
-    await calls.next()
-    expect(owners()).toMatchObject([{ running: null }])
-  })
-
-  test('leaves its row if it closes before that, with nothing that runs, so that the next one goes on', async () => {
-    const path = await freshPath()
-    const first = started({ path })
-    await first.inbox.accept(eventOf('one'))
-    const copy = await crashed(path)
-    const second = started({ path: copy })
-    await second.calls.next()
-    await second.inbox.close({ timeoutMs: 0 })
-    const { owners, database } = ownersIn(copy)
-    expect(owners()).toMatchObject([{ running: '[]' }])
-    const third = started({ path: copy })
-    await third.calls.next()
-    expect(owners()).toMatchObject([{ running: '[1]' }])
-    expect(database.prepare('SELECT crashes FROM inbox_event').all()).toMatchObject([{ crashes: 0 }])
   })
 
   test('handles no waiting event any more when another process has taken over the file', async () => {
@@ -87,7 +51,6 @@ describe('the owner of a file', () => {
     await pause(20)
     expect(hasBegun).toBe(false)
     // The events wait in the file, for the other process.
-    expect(await inbox.stats()).toMatchObject({ waiting: 2, running: 0 })
     await expect(inbox.accept(eventOf('late'))).rejects.toMatchObject({ code: 'unavailable' })
     await expect(inbox.deadLetters.discard('one')).rejects.toMatchObject({ code: 'unavailable' })
     expect(lines.filter((line) => line.startsWith('the inbox lost its file'))).toHaveLength(1)
@@ -97,40 +60,18 @@ describe('the owner of a file', () => {
 
 describe('another process that has, or had, the file', () => {
   /** Takes over a file that a process has not closed. */
-  async function takenOver(pid: number, running: string | null = null) {
+  async function takenOver(pid: number) {
     const path = await freshPath()
-    const { inbox } = started({ path })
-    await inbox.accept(eventOf('one'))
-    await inbox.accept(eventOf('two'))
-    await inbox.close({ timeoutMs: 0 })
+    await started({ path }).inbox.close()
     const { database, owners } = ownersIn(path)
-    const insert = database.prepare('INSERT INTO inbox_owner (token, pid, running) VALUES (?, ?, ?)')
-    insert.run('another process', pid, running)
-    const owner = new FileLease(database, path)
-    const crashes = () =>
-      (database.prepare('SELECT crashes FROM inbox_event').all() as { crashes: number }[]).map((row) => row.crashes)
-    return { path, database, owner, owners, crashes }
+    database.prepare('INSERT INTO inbox_owner (token, pid) VALUES (?, ?)').run('another process', pid)
+    return { path, database, owners, owner: new FileLease(database, path) }
   }
 
-  test('has crashed, and the events that it had recorded as running count that', async () => {
-    const { owner, owners, crashes } = await takenOver(process.pid, '[2]')
-    expect(owner).toMatchObject({ isRecovering: true, holdMs: 250 })
-    expect(owners()).toMatchObject([{ pid: process.pid, running: '[]' }])
-    // The first crash of an event came before there was a list.
-    expect(crashes()).toEqual([0, 2])
-  })
-
-  test('crashes an event once more for each process that had recorded it as running', async () => {
-    const { path, database, crashes } = await takenOver(process.pid, '[2]')
-    database.exec("UPDATE inbox_owner SET running = '[2,1]'")
-    new FileLease(database, path)
-    expect(crashes()).toEqual([2, 3])
-  })
-
-  test.each([null, '[]'])('counts a crash for no event if its list is %s', async (running) => {
-    const { owner, crashes } = await takenOver(process.pid, running)
-    expect(owner).toMatchObject({ isRecovering: true, holdMs: running === null ? 0 : 250 })
-    expect(crashes()).toEqual([0, 0])
+  test('has crashed, and its row is replaced', async () => {
+    const { owner, owners } = await takenOver(process.pid)
+    expect(owner.holdMs).toBe(0)
+    expect(owners()).toMatchObject([{ pid: process.pid }])
   })
 
   test.each([

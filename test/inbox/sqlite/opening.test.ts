@@ -10,8 +10,7 @@ import { openInboxFile, type SqliteDatabase, type SqliteStatement, sqliteInbox }
 import { eventOf, openInbox } from '../../support/inbox.ts'
 import { untyped } from '../../support/untyped.ts'
 import { startProgram } from './processes/start.ts'
-import { drivers, freshPath, receiverOver, started } from './sqlite-tests.ts'
-import { nothing, watched } from './watched.ts'
+import { drivers, freshPath, started } from './sqlite-tests.ts'
 
 const run = promisify(execFile)
 /** Uses the file as another program would. */
@@ -145,31 +144,18 @@ describe('the file of an inbox', () => {
     expect(() => started({ path: corrupt })).toThrow(withCode('unavailable', /malformed|not a database/))
   })
 
-  test('is opened although an event in it cannot be read, and the next inbox handles that once it can', async () => {
+  test('is opened although an event in it cannot be read, which becomes a dead letter', async () => {
     const path = await freshPath()
     const { inbox } = started({ path })
     await inbox.accept(eventOf('one'))
     await inbox.accept(eventOf('two'))
     await inbox.close({ timeoutMs: 0 })
-    const change = (sql: string) => withDatabase(path, (database) => database.exec(sql))
-    change("UPDATE inbox_event SET event = '{' || event WHERE id = 2")
-    const handled: string[] = []
-    const open = () =>
-      receiverOver({ path }, { handlers: { 'encoding.finished': ({ key }) => void handled.push(key) } })
-    const receiver = open()
-    await expect.poll(() => handled).toEqual(['one'])
-    await receiver.close()
-    change('UPDATE inbox_event SET event = substr(event, 2) WHERE id = 2')
-    open()
-    await expect.poll(() => handled).toEqual(['one', 'two'])
-  })
-
-  test('is not kept locked if its events cannot be read, and can be opened once they can', async () => {
-    const { database, failing } = watched(await freshPath())
-    failing.sql = /^SELECT id FROM inbox_event/
-    expect(() => started({ database })).toThrow(withCode('unavailable', /disk I\/O error/))
-    failing.sql = nothing
-    expect(await started({ database }).inbox.accept(eventOf('one'))).toBe('accepted')
+    const database = openDatabase(path)
+    database.exec("UPDATE inbox_event SET event = '{' || event WHERE id = 2")
+    database.close()
+    const next = started({ path })
+    expect((await next.calls.next()).event.key).toBe('one')
+    await expect.poll(() => next.inbox.stats()).toMatchObject({ waiting: 0, running: 1, deadLetters: 1 })
   })
 
   test('cannot be opened when a newer version made it, and stays as it is', async () => {
@@ -181,12 +167,11 @@ describe('the file of an inbox', () => {
       database.exec(
         `UPDATE inbox_schema SET version = ${version}; ALTER TABLE inbox_expectation RENAME ${from} TO ${to}`,
       )
-    change(2, 'watch', 'watched')
-    database.exec('DROP INDEX inbox_expectation_watch')
+    change(2, 'subject', 'renamed')
     expect(() => started({ path })).toThrow(withCode('unavailable', /newer version/))
     expect(() => openInboxFile(path)).toThrow(withCode('unavailable', /newer version/))
     expect(database.prepare('SELECT version FROM inbox_schema').all()).toMatchObject([{ version: 2 }])
-    change(1, 'watched', 'watch')
+    change(1, 'renamed', 'subject')
     started({ path })
   })
 

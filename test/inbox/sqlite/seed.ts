@@ -1,11 +1,8 @@
-import { Job } from '../../../src/inbox/engine/job.ts'
-import { writeHandled } from '../../../src/inbox/sql/handled-record.ts'
+import { writeHead } from '../../../src/inbox/sql/head.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
+import { hashMedia } from '../../../src/inbox/sqlite/media.ts'
 import type { SqliteDatabase } from '../../../src/inbox/sqlite.ts'
-import { inTransaction } from '../../../src/inbox/sqlite-tables/database.ts'
-import { SqliteEvents } from '../../../src/inbox/sqlite-tables/events.ts'
-import { hashMedia } from '../../../src/inbox/sqlite-tables/schema.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { started } from './sqlite-tests.ts'
 
@@ -17,17 +14,17 @@ export async function seedHandled(
 ): Promise<void> {
   await started({ path }).inbox.close()
   const database = openDatabase(path)
-  const remember = database.prepare('INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, ?)')
-  const insert = database.prepare('INSERT INTO inbox_handled (id, record) VALUES (?, ?)')
-  inTransaction(database, () => {
-    for (let index = 0; index < count; index++) {
-      const { event, receivedAt } = eventOf(`key ${index}`)
-      const job = new Job({ event: { ...event, ...eventAt(index) } as typeof event, receivedAt })
-      const { mediaId } = job.accepted.event
-      const { lastInsertRowid } = remember.run(hashKey(job.key), Date.now(), hashMedia(mediaId))
-      insert.run(lastInsertRowid, writeHandled(job, ['a']))
-    }
-  })
+  const insert = database.prepare(
+    `INSERT INTO inbox_event (id, hash, media, head, received_at, attempts, completed, ended_at) VALUES (?, ?, ?, ?, ?, 1, '["a"]', ?)`,
+  )
+  database.exec('BEGIN')
+  for (let index = 0; index < count; index++) {
+    const { event, receivedAt } = eventOf(`key ${index}`)
+    const handled = { ...event, ...eventAt(index) } as typeof event
+    const row = [hashKey(handled.key), Number(hashMedia(handled.mediaId)), writeHead(handled), receivedAt.getTime()]
+    insert.run(index + 1, ...row, Date.now())
+  }
+  database.exec(`UPDATE inbox_counter SET next = ${count + 1}; COMMIT`)
   database.close()
 }
 
@@ -38,10 +35,18 @@ export async function seedWaiting(
 ): Promise<void> {
   await started({ path }).inbox.close()
   const database = openDatabase(path)
-  const events = new SqliteEvents(database, hashKey)
-  inTransaction(database, () => {
-    for (const { key, mediaId } of waiting) events.accept(events.write(eventOf(key, mediaId)))
-  })
+  const insert = database.prepare(
+    'INSERT INTO inbox_event (id, hash, media, event, head, received_at) VALUES (?, ?, ?, ?, ?, ?)',
+  )
+  const wake = database.prepare('INSERT OR IGNORE INTO inbox_lane (media, ready_at) VALUES (?, ?)')
+  database.exec('BEGIN')
+  for (const [index, { key, mediaId }] of waiting.entries()) {
+    const { event, receivedAt } = eventOf(key, mediaId)
+    const media = Number(hashMedia(event.mediaId))
+    insert.run(index + 1, hashKey(key), media, JSON.stringify(event), writeHead(event), receivedAt.getTime())
+    wake.run(media, Date.now() + index)
+  }
+  database.exec(`UPDATE inbox_counter SET next = ${waiting.length + 1}, unfinished = ${waiting.length}; COMMIT`)
   database.close()
 }
 
@@ -59,7 +64,7 @@ export function countingRows(database: SqliteDatabase) {
     exec: (sql) => database.exec(sql),
     prepare(sql) {
       const statement = database.prepare(sql)
-      if (!sql.includes('AS source') || sql.includes('hash')) return statement
+      if (!/ AS head.* FROM inbox_event event/s.test(sql) || sql.includes('hash')) return statement
       return {
         run: (...parameters) => statement.run(...parameters),
         get: (...parameters) => statement.get(...parameters),

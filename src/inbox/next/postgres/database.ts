@@ -1,0 +1,218 @@
+import type pg from 'pg'
+import { WebhookError } from '../../../errors.ts'
+import { consoleLogger } from '../../../internal/logger.ts'
+import { processName } from '../../../internal/process-name.ts'
+import type { InboxHost } from '../../inbox.ts'
+import type { Route } from '../../postgres/connection.ts'
+import { hashKey, hashMedia } from '../../postgres/keys.ts'
+import { makePool } from '../../postgres/pool.ts'
+import { findPooler, isRefusedByPooler, poolerProblem } from '../../postgres/pooler.ts'
+import type { Database, DatabaseListener, Failure, Statement, Step, Value } from '../sql/database.ts'
+import type { Signal } from '../sql/signal.ts'
+import { Connections } from './connections.ts'
+import { dialect, withTables } from './dialect.ts'
+import { Notifications } from './notifications.ts'
+import { prepareSchema } from './prepare-schema.ts'
+import { quoted } from './schema.ts'
+import { useIndexes } from './statements.ts'
+import { type PostgresStep, transaction } from './step.ts'
+import { PostgresSteps } from './steps.ts'
+import { transactions } from './transactions.ts'
+
+/** First and longest delay between attempts to reach Postgres (ms). */
+const minDelayMs = 25
+const maxDelayMs = 1_000
+
+export interface PostgresOptions extends Route {
+  readonly schema: string
+  readonly concurrency: number
+  readonly leaseMs: number
+  readonly ttlMs: number
+  readonly timeoutMs: number
+  readonly listen: boolean
+  readonly handles: boolean
+}
+
+/** A Postgres database shared by any number of processes. */
+export class PostgresDatabase implements Database {
+  readonly statements: PostgresSteps
+  readonly dialect = dialect
+  readonly process = processName
+  readonly hashKey = hashKey
+  readonly hashMedia = hashMedia
+  readonly transaction: Database['transaction']
+  readonly #host: Pick<InboxHost, 'logger'>
+  readonly #options: PostgresOptions
+  readonly #connections: Connections
+  readonly #notifications: Notifications
+  readonly #ownPool: pg.Pool | undefined
+  #opening: Promise<void> | undefined
+  #problem: unknown
+  /** `prepared`: the tables are there, and the inbox is starting. */
+  #state: 'unopened' | 'prepared' | 'open' | 'closed' = 'unopened'
+
+  constructor(
+    host: Pick<InboxHost, 'logger' | 'measured' | 'order'>,
+    options: PostgresOptions,
+    connections?: Connections,
+  ) {
+    const { given, config, schema, concurrency, leaseMs, ttlMs, timeoutMs, listen, handles } = options
+    this.#host = host
+    this.#options = options
+    this.#connections = connections ?? new Connections({ config, timeoutMs, prepares: listen })
+    const isStrict = host.order === 'strict'
+    this.statements = new PostgresSteps({ schema: quoted(schema), isStrict, leaseMs, ttlMs })
+    const processes = () => this.statements.processes
+    this.#notifications = new Notifications({ connections: this.#connections, schema, processes })
+    if (handles && given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
+    const pool = given ?? (this.#ownPool as pg.Pool)
+    const { measured } = host
+    this.transaction = transactions({ pool, schema: quoted(schema), leaseMs, prepares: listen, measured })
+  }
+
+  /** Opens the tables for inspection, over a pool that stays open. */
+  static inspected(pool: pg.Pool, schema: string, timeoutMs: number): PostgresDatabase {
+    const limits = { concurrency: 1, leaseMs: 0, ttlMs: 0, timeoutMs, listen: false, handles: false }
+    const connections = new Connections({ config: {}, timeoutMs, prepares: false }, pool)
+    const database = new PostgresDatabase(
+      { logger: consoleLogger },
+      { given: pool, config: {}, schema, ...limits },
+      connections,
+    )
+    database.#state = 'open'
+    return database
+  }
+
+  open(opened: () => Promise<void>): void {
+    this.#opening = this.#open(opened)
+    this.#opening.catch(() => {})
+  }
+
+  async ready(): Promise<void> {
+    await this.#opening
+  }
+
+  async #open(opened: () => Promise<void>): Promise<void> {
+    try {
+      await this.#connections.borrow((client) => this.#prepare(client))
+      if (this.#state === 'unopened') this.#state = 'prepared'
+      await opened()
+      if (this.#state === 'prepared') this.#state = 'open'
+    } catch (error) {
+      const problem = unreachable(error)
+      if (this.#state === 'closed') throw problem
+      if (`${this.#problem}` !== `${problem}`)
+        this.#host.logger.error({ err: problem }, 'the inbox cannot be opened yet; deliveries are answered 503')
+      this.#problem = problem
+      setTimeout(() => this.#state !== 'closed' && this.open(opened), maxDelayMs).unref()
+      throw problem
+    }
+  }
+
+  /** Detects poolers, pins the settings of later connections unless one would share them, and makes the tables. */
+  async #prepare(client: pg.PoolClient): Promise<void> {
+    if (this.#options.listen) {
+      const other = await this.#connections.connect()
+      const pooler = await findPooler(client, other).finally(() => other.end().catch(() => {}))
+      if (pooler === 'transaction') throw new WebhookError('unavailable', poolerProblem)
+      if (pooler === 'none') this.#connections.pin()
+    }
+    await prepareSchema(client, this.#options.schema)
+  }
+
+  async run<Result>(step: Step<Result>): Promise<Result> {
+    const { on, read, ...message } = step as PostgresStep<Result>
+    const send = async () => read(await this.#connections.send({ on, ...message }))
+    if (on === 'reading') return this.#reach(send)
+    this.#checkReady(on === 'accepting' ? 'open' : 'prepared')
+    return send()
+  }
+
+  /** Throws `unavailable` until the tables are open. */
+  #checkReady(state: 'prepared' | 'open'): void {
+    if (this.#state !== 'open' && this.#state !== state && this.#state !== 'closed') throw unreachable(this.#problem)
+  }
+
+  /** Retries while Postgres is unreachable, up to `timeoutMs`, then throws `unavailable`. */
+  async #reach<T>(step: () => Promise<T>): Promise<T> {
+    const deadline = performance.now() + this.#options.timeoutMs
+    for (let delayMs = minDelayMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
+      try {
+        this.#checkReady('prepared')
+        return await step()
+      } catch (error) {
+        const isOver = this.#state === 'closed' || performance.now() + delayMs > deadline
+        if (isOver || failureOf(error) === undefined) throw unreachable(error)
+      }
+      await new Promise((resolve) => setTimeout(resolve, delayMs))
+    }
+  }
+
+  async read<Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+    const text = withTables(sql, quoted(this.#options.schema))
+    const parts = transaction(useIndexes, { name: '', text, values })
+    const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts }))
+    return results.at(-2) as unknown as Row[]
+  }
+
+  async change(statements: readonly Statement[]): Promise<readonly number[]> {
+    const schema = quoted(this.#options.schema)
+    const parts = statements.map(({ sql, values = [] }) => ({
+      name: '',
+      text: `${withTables(sql, schema)} RETURNING 1`,
+      values,
+    }))
+    const message = ['BEGIN ISOLATION LEVEL READ COMMITTED', ...parts, 'COMMIT']
+    const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts: message }))
+    return results.slice(1, statements.length + 1).map((rows) => rows.length)
+  }
+
+  failure = failureOf
+
+  listen(listener: DatabaseListener): void {
+    if (this.#options.listen) this.#notifications.listen(listener)
+  }
+
+  get isListening(): boolean {
+    return this.#notifications.isListening
+  }
+
+  notify(signal: Signal): void {
+    this.#notifications.notify(signal)
+  }
+
+  /** Resolves once the other processes have been told. */
+  told(): Promise<void> {
+    return this.#notifications.stop()
+  }
+
+  async close(): Promise<void> {
+    this.#state = 'closed'
+    await this.told()
+    await Promise.all([this.#connections.close(), this.#ownPool?.end()])
+  }
+}
+
+/** Wraps an error of Postgres or the network. */
+export const unreachable = (cause: unknown): WebhookError =>
+  cause instanceof WebhookError
+    ? cause
+    : new WebhookError(
+        'unavailable',
+        isRefusedByPooler(cause) ? poolerProblem : 'Postgres gave no answer, or an error',
+        { cause },
+      )
+
+/**
+ * Tells whether the same step may soon succeed: Postgres is unreachable, starting, failing over or too busy. For the codes
+ * see "PostgreSQL Error Codes". An error without one comes from the network.
+ */
+export function failureOf(error: unknown): Failure {
+  const { code, cause, message } = Object(error)
+  if (error instanceof WebhookError)
+    return code === 'unavailable' ? (cause && failureOf(cause)) || 'transient' : undefined
+  if (code === '57014' || /^Query read timeout/.test(`${message}`)) return 'timeout'
+  if (code === '40P01' || code === '40001') return 'deadlock'
+  if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return 'transient'
+  return /^(08|40|53|57|25006|55P03)/.test(code) ? 'transient' : undefined
+}

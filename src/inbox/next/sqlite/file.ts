@@ -1,0 +1,177 @@
+import { existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { WebhookError } from '../../../errors.ts'
+import { inTransaction, type SqliteDatabase } from './connection.ts'
+import { openDatabase } from './driver.ts'
+import { FileLease, lock, makePrivate, unlessLocked, unlock } from './lease.ts'
+import { takeFromThisProcess } from './openers.ts'
+import { checkTables, checkVersion, makeTables } from './schema.ts'
+
+/** Longest wait for another program's lock when the file is opened (ms). It blocks the event loop; a sender waits 3 s. */
+const openTimeoutMs = 2_500
+
+/** The same for a reader (ms). Enough for a gap between the commits of a busy inbox. */
+const readTimeoutMs = 10_000
+
+export interface SqliteFile {
+  readonly database: SqliteDatabase
+  readonly path: string
+  close(): void
+}
+
+/** The file of an inbox, owned by this process. */
+export interface OwnedFile extends SqliteFile {
+  readonly owner: FileLease
+  /** Runs a transaction that need not be on disk before later ones are. */
+  withoutSync(run: () => void): void
+  /** Gives the file to another inbox of this process. The connection stays open for reads. */
+  unlock(): void
+  /** Copies a deleted WAL into the file while this process still has it open: it contains acknowledged events. */
+  rescueLog(): void
+}
+
+/** Opens a file for reading. Another process may own it. */
+export function openFile(path: string): SqliteFile {
+  return withFileError(path, () => {
+    const database = openDatabase(path)
+    const close = () => database.close()
+    return closedOnError(close, () => {
+      unlessLocked(database, performance.now() + readTimeoutMs, () => {
+        setPragmas(database)
+        checkTables(database)
+        checkVersion(database)
+      })
+      return { database, path: pathOf(database), close }
+    })
+  })
+}
+
+/** Opens a file to handle its events. Only one process at a time can. */
+export function ownFile(path: string): OwnedFile {
+  return withFileError(path, () => {
+    if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}`)
+    makePrivate(path, 0o600)
+    const database = openDatabase(path)
+    return own(database, () => database.close())
+  })
+}
+
+/** Owns the file of a connection the user opened. */
+export function ownDatabase(database: SqliteDatabase): OwnedFile {
+  checkRows(database)
+  return withFileError(pathOf(database), () => own(database, () => {}))
+}
+
+function checkRows(database: SqliteDatabase): void {
+  const row = database.prepare('SELECT 1 AS one').get() as { readonly one?: unknown }
+  if (row.one === 1) return
+  const fix = 'open it without readBigInts, returnArrays or defaultSafeIntegers, and set those on your own statements'
+  throw new WebhookError(
+    'invalid_option',
+    `sqliteInbox: database must return rows as objects with plain numbers: ${fix}`,
+  )
+}
+
+function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
+  let isLocked = false
+  const release = () => {
+    // Not a lock that another receiver has on this connection meanwhile. libsql keeps a closed connection and its locks
+    // until its statements are collected. The application may have closed its connection already.
+    if (isLocked) ignoreErrors(() => unlock(database))
+    isLocked = false
+  }
+  const closeUnlocked = () => {
+    release()
+    closeDatabase()
+  }
+  return closedOnError(closeUnlocked, () => {
+    const path = pathOf(database)
+    const deadline = performance.now() + openTimeoutMs
+    // Before the file is taken from another receiver, which would end although this one cannot begin.
+    unlessLocked(database, deadline, () => inTransaction(database, () => checkVersion(database)))
+    takeFromThisProcess(path)
+    isLocked = true
+    lock(database, path)
+    const owner = unlessLocked(database, deadline, () => {
+      // Without the schema name, this would also change the lock file.
+      database.exec('PRAGMA main.journal_mode = WAL')
+      setPragmas(database)
+      return inTransaction(database, () => {
+        makeTables(database)
+        return new FileLease(database, path)
+      })
+    })
+    // SQLite's busy handler would block the event loop.
+    database.exec('PRAGMA busy_timeout = 0')
+    const close = () => {
+      // libsql leaves the WAL to whoever opens the file next, even to a mere reader.
+      ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
+      closeUnlocked()
+    }
+    const rescueLog = () => {
+      // If a WAL exists, another process created it.
+      if (!existsSync(`${path}-wal`)) ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
+    }
+    const withoutSync = (run: () => void) => {
+      database.exec('PRAGMA main.synchronous = NORMAL')
+      try {
+        run()
+      } finally {
+        database.exec('PRAGMA main.synchronous = FULL')
+      }
+    }
+    return { database, path, owner, withoutSync, close, unlock: release, rescueLog }
+  })
+}
+
+function setPragmas(database: SqliteDatabase): void {
+  // Commits wait for the disk. On macOS only fullfsync does; fsync stops at the drive's cache.
+  database.exec('PRAGMA synchronous = FULL')
+  database.exec('PRAGMA fullfsync = ON')
+  // Room for a large commit (8 MiB) and no more: after most commits SQLite walks all cached pages. 64 MiB costs 6 µs of
+  // 25 µs CPU per event.
+  database.exec('PRAGMA cache_size = -8192')
+  // Fewer checkpoints copy a hot page less often.
+  database.exec('PRAGMA wal_autocheckpoint = 4000')
+  // In bytes. Truncates a longer WAL when it restarts.
+  database.exec('PRAGMA main.journal_size_limit = 67108864')
+}
+
+export function closedOnError<T>(close: () => void, open: () => T): T {
+  try {
+    return open()
+  } catch (error) {
+    close()
+    throw error
+  }
+}
+
+function ignoreErrors(step: () => void): void {
+  try {
+    step()
+  } catch {
+    // Whoever opens the file next copies the WAL, and finds no lock of a closed connection.
+  }
+}
+
+/** Wraps an error of `use` with the path of the file. */
+export function withFileError<T>(path: string, use: () => T): T {
+  try {
+    return use()
+  } catch (cause) {
+    if (cause instanceof WebhookError) throw cause
+    const { message } = cause as Error
+    throw new WebhookError('unavailable', `the inbox file ${path} cannot be used: ${message}`, { cause })
+  }
+}
+
+/** Real path: a file reached by two paths has one lock. */
+function pathOf(database: SqliteDatabase): string {
+  const databases = database.prepare('PRAGMA database_list').all() as { name: string; file: string }[]
+  const path = databases.find(({ name }) => name === 'main')?.file
+  if (path) return path
+  throw new WebhookError(
+    'invalid_option',
+    'sqliteInbox: database has no file. Open one on disk; in memory, a restart loses every event',
+  )
+}

@@ -1,0 +1,202 @@
+import { randomUUID } from 'node:crypto'
+import { closeSync, existsSync, openSync, statSync, truncateSync } from 'node:fs'
+import { basename } from 'node:path'
+import { WebhookError } from '../../../errors.ts'
+import { isBusy, type SqliteDatabase, type SqliteStatement } from './connection.ts'
+
+/** Longest wait for the lock of a process that is ending (ms). */
+const lockTimeoutMs = 1_000
+
+/** Time an ownership check stays good (ms). Every commit makes one, so a busy inbox rarely makes another. */
+const checkedForMs = 5
+
+/**
+ * Time before an event starts if the previous process may be alive (ms). It has lost its lock, and stops within this time,
+ * because it checks its token every 250 ms.
+ */
+const holdMs = 750
+
+/**
+ * Locks a file for this process until {@link unlock} or the end of the connection. An OS lock on a second file: it ends
+ * with the process, however that ends, and other processes can still read and replay.
+ */
+export function lock(database: SqliteDatabase, path: string): void {
+  try {
+    attach(database, path)
+  } catch (error) {
+    if (isBusy(error)) throw new Error('another process, or another thread of this one, has it open', { cause: error })
+    // SQLite could read the lock file, so nobody holds it. Its content doesn't matter and may be damaged.
+    if (tryTruncate(`${path}-lock`)) return attachAgain(database, path)
+    throw cannotLock(path, error)
+  }
+}
+
+/** Runs a step, which waits for another program's lock until the deadline, and names the cause if that is not enough. */
+export function unlessLocked<T>(database: SqliteDatabase, deadline: number, step: () => T): T {
+  database.exec(`PRAGMA busy_timeout = ${Math.max(0, Math.ceil(deadline - performance.now()))}`)
+  try {
+    return step()
+  } catch (cause) {
+    if (!isBusy(cause)) throw cause
+    const fix = 'End its transaction, and open the inbox again'
+    throw new Error(`another program holds a lock on it, such as a backup or the sqlite3 shell. ${fix}`, { cause })
+  }
+}
+
+/**
+ * Makes a file with these permissions unless it exists. Does not open an existing one: closing it again would release
+ * this process's locks on it.
+ */
+export function makePrivate(path: string, mode: number): void {
+  if (!existsSync(path)) closeSync(openSync(path, 'a', mode))
+}
+
+function attach(database: SqliteDatabase, path: string): void {
+  // As SQLite does for -wal and -shm.
+  makePrivate(`${path}-lock`, statSync(path).mode & 0o666)
+  database.exec(`PRAGMA busy_timeout = ${lockTimeoutMs}`)
+  database.prepare('ATTACH ? AS inbox_lock').run(`${path}-lock`)
+  database.exec('PRAGMA inbox_lock.journal_mode = MEMORY')
+  // Keeps the lock beyond its transaction.
+  database.exec('PRAGMA inbox_lock.locking_mode = EXCLUSIVE')
+  // Writing takes the lock, and is an error on a read-only file. BEGIN EXCLUSIVE would lock the inbox's file as well.
+  database.exec('PRAGMA inbox_lock.user_version = 1')
+}
+
+function attachAgain(database: SqliteDatabase, path: string): void {
+  try {
+    unlock(database)
+    attach(database, path)
+  } catch (error) {
+    throw cannotLock(path, error)
+  }
+}
+
+const cannotLock = (path: string, cause: unknown) =>
+  new Error(`it, or the ${basename(path)}-lock beside it, cannot be locked: ${(cause as Error).message}`, { cause })
+
+function tryTruncate(path: string): boolean {
+  try {
+    truncateSync(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+export function unlock(database: SqliteDatabase): void {
+  const attached = database.prepare('PRAGMA database_list').all() as { name: string }[]
+  if (attached.some(({ name }) => name === 'inbox_lock')) database.exec('DETACH inbox_lock')
+}
+
+/** Returns a reader of a number that changes with every write by another connection. */
+export function versionOf(database: SqliteDatabase): () => number {
+  const statement = database.prepare('PRAGMA data_version')
+  return () => (statement.get() as { data_version: number }).data_version
+}
+
+/**
+ * The right of an open inbox to handle its file: a token in the file that the next process replaces. The file lock
+ * alone isn't enough, since the OS releases it when anything in this process opens and closes the file, such as a
+ * backup.
+ */
+export class FileLease {
+  /** Minimum time before an event starts (ms). */
+  readonly holdMs: number
+  lost: WebhookError
+  readonly #token = randomUUID()
+  readonly #owns: SqliteStatement
+  readonly #release: SqliteStatement
+  readonly #files: readonly { readonly isSame: () => boolean; readonly moved: WebhookError }[]
+  readonly #version: () => number
+  #isLost = false
+  #confirmedAt = 0
+  #confirmedVersion: number | undefined
+
+  /** Takes over from the previous process. Call it in a transaction. */
+  constructor(database: SqliteDatabase, path: string) {
+    const lost = (what: string) =>
+      new WebhookError('unavailable', `${what}: this process handles no more events; restart it`)
+    this.lost = lost(`another process has opened ${path}`)
+    // With a new -shm, another process would not see this one's locks.
+    this.#files = [path, `${path}-wal`, `${path}-shm`].map((file) => ({
+      isSame: watchInode(file),
+      moved: lost(`${file} was deleted, moved or replaced while it was open`),
+    }))
+    this.#version = versionOf(database)
+    this.#owns = database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?')
+    this.#release = database.prepare('DELETE FROM inbox_owner WHERE token = ?')
+    const previous = database.prepare('SELECT pid FROM inbox_owner').get() as { pid: number } | null | undefined
+    this.holdMs = previous && previous.pid !== process.pid && isAlive(previous.pid) ? holdMs : 0
+    database.exec('DELETE FROM inbox_owner')
+    database.prepare('INSERT INTO inbox_owner (token, pid) VALUES (?, ?)').run(this.#token, process.pid)
+  }
+
+  /** Gives the file back. Call it in a transaction. */
+  release(): void {
+    this.#release.run(this.#token)
+  }
+
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /** Throws {@link lost} if another process has taken over the file or it is gone. Call it in a transaction. */
+  check(): void {
+    // Without a row, node:sqlite and libsql return undefined, other drivers may return null.
+    this.#isLost ||= !this.#owns.get(this.#token) || this.#isGone()
+    if (this.#isLost) throw this.lost
+    this.#confirmedAt = performance.now()
+  }
+
+  /** SQLite keeps writing to a deleted file, which nobody will read. */
+  #isGone(): boolean {
+    const gone = this.#files.find(({ isSame }) => !isSame())
+    if (gone !== undefined) this.lost = gone.moved
+    return gone !== undefined
+  }
+
+  confirm(): boolean {
+    if (this.#isLost) return false
+    if (performance.now() - this.#confirmedAt < checkedForMs) return true
+    const version = this.#version()
+    if (version !== this.#confirmedVersion) this.#isLost = !this.#owns.get(this.#token)
+    this.#isLost ||= this.#isGone()
+    this.#confirmedVersion = version
+    this.#confirmedAt = performance.now()
+    return !this.#isLost
+  }
+
+  giveUp(error: WebhookError): void {
+    this.lost = error
+    this.#isLost = true
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}
+
+/** Watches the file at a path. False once it is gone; true while it is there or can't be checked. */
+function watchInode(path: string): () => boolean {
+  const opened = fileAt(path)
+  return () => {
+    if (!opened?.ino) return true
+    const found = fileAt(path)
+    return found === undefined || (found.ino === opened.ino && found.dev === opened.dev)
+  }
+}
+
+const noFile = { dev: 0n, ino: 0n }
+
+function fileAt(path: string): { readonly dev: bigint; readonly ino: bigint } | undefined {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false }) ?? noFile
+  } catch {
+    return undefined
+  }
+}

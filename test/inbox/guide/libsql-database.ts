@@ -1,0 +1,352 @@
+// The database that docs/add-a-database.md explains: SQLite behind libsql's asynchronous client, as Turso serves it. One
+// process at a time has it.
+
+import { createHash } from 'node:crypto'
+import { type Client, createClient, type InValue, type Row, type Transaction } from '@libsql/client'
+import { WebhookError } from '../../../src/errors.ts'
+import { defineInbox } from '../../../src/inbox/define-inbox.ts'
+import type { Acceptance, InboxDefinition, InboxHost, Transactional } from '../../../src/inbox/inbox.ts'
+import type * as port from '../../../src/inbox/next/sql/database.ts'
+import { SqlInbox } from '../../../src/inbox/next/sql/inbox.ts'
+import { unlessAborted } from '../../../src/internal/unless-aborted.ts'
+
+const ttlMs = 86_400_000
+
+/** An inbox in a database of libsql, such as one of Turso. */
+export const libsqlInbox = (url: string): InboxDefinition<Transactional<Transaction>> =>
+  defineInbox({
+    name: 'libsqlInbox',
+    storage: 'file',
+    expects: true,
+    ordersStrictly: true,
+    limits: true,
+    open: (host) => new SqlInbox(host, new LibsqlDatabase(host, url), { handles: true, concurrency: 16, ttlMs }),
+  })
+
+const schema = [
+  `CREATE TABLE IF NOT EXISTS event (id INTEGER PRIMARY KEY, hash TEXT NOT NULL UNIQUE, media TEXT, event TEXT, head TEXT,
+     trace TEXT, body BLOB, replay INTEGER NOT NULL DEFAULT 0, received_at INTEGER NOT NULL, since INTEGER, owed TEXT,
+     attempts INTEGER NOT NULL DEFAULT 0, completed TEXT NOT NULL DEFAULT '[]', failed TEXT,
+     crashes INTEGER NOT NULL DEFAULT 0, late INTEGER NOT NULL DEFAULT 0, awaits TEXT, due_at INTEGER, ended_at INTEGER,
+     died_at INTEGER)`,
+  'CREATE INDEX IF NOT EXISTS event_lane ON event (media, id)',
+  'CREATE INDEX IF NOT EXISTS event_due ON event (media, due_at) WHERE due_at IS NOT NULL',
+  'CREATE INDEX IF NOT EXISTS event_died ON event (died_at, id) WHERE died_at IS NOT NULL',
+  `CREATE TABLE IF NOT EXISTS lane (media TEXT PRIMARY KEY, owner TEXT, turn INTEGER NOT NULL DEFAULT 0, ready_at INTEGER,
+     position INTEGER NOT NULL DEFAULT 0, crashes INTEGER NOT NULL DEFAULT 0, latest_at INTEGER)`,
+  'CREATE INDEX IF NOT EXISTS lane_ready ON lane (ready_at) WHERE owner IS NULL AND ready_at IS NOT NULL',
+  'CREATE TABLE IF NOT EXISTS counter (next INTEGER NOT NULL)',
+  'INSERT INTO counter SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM counter)',
+  `CREATE TABLE IF NOT EXISTS expectation (hash TEXT PRIMARY KEY, subject TEXT, media TEXT, rule TEXT, began_at INTEGER,
+     due_at INTEGER, event TEXT, head TEXT, trace TEXT, owed TEXT)`,
+  'CREATE TABLE IF NOT EXISTS expectation_end (subject TEXT PRIMARY KEY, ended_at INTEGER, accepted_at INTEGER)',
+  'CREATE TABLE IF NOT EXISTS operation (id INTEGER PRIMARY KEY, operation TEXT NOT NULL, events TEXT NOT NULL)',
+  'CREATE TABLE IF NOT EXISTS pause (handler TEXT PRIMARY KEY, since INTEGER NOT NULL, paused_by TEXT)',
+  'CREATE TABLE IF NOT EXISTS activity (minute INTEGER, process TEXT, numbers TEXT, PRIMARY KEY (minute, process))',
+]
+
+const hash = (text: string): string => createHash('sha256').update(JSON.stringify(text)).digest('hex')
+
+const dialect: port.Dialect = {
+  ms: (column) => column,
+  hex: (column) => `hex(${column})`,
+  json: (value) => value,
+  names: (column) => column,
+  hashesIn: (array) => `SELECT value AS hash, key AS place FROM json_each(${array})`,
+  isReady: 'ready_at IS NOT NULL',
+}
+
+/** Runs statements of a transaction. Returns rows. */
+type Run = (sql: string, ...args: readonly InValue[]) => Promise<readonly Row[]>
+
+/** A step: a function over its transaction. */
+interface LibsqlStep<out Result> extends port.Step<Result> {
+  run(query: Run): Promise<Result>
+}
+const step = <Result>(run: (query: Run) => Promise<Result>): LibsqlStep<Result> => ({ run })
+
+async function inOrder<Item, Result>(items: readonly Item[], run: (item: Item) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = []
+  for (const item of items) results.push(await run(item))
+  return results
+}
+
+/** Ids of its own: those of rows start again in an empty table, below the positions of its lanes. */
+const drawId = 'UPDATE counter SET next = next + 1 RETURNING next - 1 AS id'
+const nextId = async (query: Run) => (await query(drawId))[0]?.['id'] as number
+
+/** Only for new events: a duplicate wakes nobody. In strict order, a lane that waits for a retry goes on waiting. */
+const wake = (isStrict: boolean): string => `INSERT INTO lane (media, ready_at) VALUES (?1, ?2)
+  ON CONFLICT (media) DO UPDATE SET ready_at = ?2 WHERE ready_at IS NULL ${isStrict ? '' : 'OR ready_at > ?2'}`
+
+type Accepted = Omit<port.NewEvent, 'changes'> & { readonly changes?: port.StoredChanges | undefined }
+
+async function accept(
+  query: Run,
+  isStrict: boolean,
+  event: Accepted,
+  since: number | null = null,
+): Promise<Acceptance> {
+  const { hash: key, media, head, trace = null, receivedAt, owed = null, changes } = event
+  if ((await query('SELECT 1 FROM event WHERE hash = ?', key)).length > 0) return 'duplicate'
+  const values = [await nextId(query), key, media, event.event, head, trace, receivedAt, since, owed]
+  const columns = 'id, hash, media, event, head, trace, received_at, since, owed'
+  await query(`INSERT INTO event (${columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, ...values)
+  await query(wake(isStrict), media, Date.now())
+  for (const subject of changes?.ends ?? []) {
+    await query('DELETE FROM expectation WHERE subject = ? AND began_at <= ?', subject, changes?.at ?? 0)
+    const end = `INSERT INTO expectation_end VALUES (?1, ?2, ?3)
+      ON CONFLICT DO UPDATE SET ended_at = max(ended_at, ?2), accepted_at = ?3`
+    await query(end, subject, changes?.at ?? 0, Date.now())
+  }
+  for (const { subject, rule, beganAt, dueAt, ...begun } of changes?.begins ?? []) {
+    const begin = `INSERT INTO expectation SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10
+      WHERE NOT EXISTS (SELECT 1 FROM expectation_end WHERE subject = ?2 AND ended_at >= ?5) ON CONFLICT DO NOTHING`
+    const overdue = [begun.event, begun.head, begun.trace ?? null, begun.owed]
+    await query(begin, begun.hash, subject, begun.media, rule, beganAt, dueAt, ...overdue)
+  }
+  return 'accepted'
+}
+
+/** Most events of a lane that a claim reads. */
+const maxEvents = 64
+
+/** Due retries (in strict order all), then untried events. `died_at`: a lane that was made again starts at position 0. */
+const readEvents = (isStrict: boolean): string => `
+  SELECT id, event, trace, received_at AS receivedAt, owed, attempts, completed, failed, crashes, late,
+    coalesce(due_at, since, received_at) AS since, due_at IS NOT NULL AS isRetry, max(0, coalesce(due_at, 0) - ?3) AS dueInMs
+  FROM event WHERE media = ?1 AND (${isStrict ? 'due_at IS NOT NULL' : 'due_at <= ?3'}
+    OR id > ?2 AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL) ORDER BY id LIMIT ${maxEvents + 1}`
+
+const take = `UPDATE lane SET owner = ?, turn = turn + 1, ready_at = NULL WHERE media IN (
+  SELECT media FROM lane WHERE owner IS NULL AND ready_at <= ? AND (crashes > 0) = ? ORDER BY ready_at LIMIT ?) RETURNING *`
+
+type ClaimedRow = port.ClaimedLane & { readonly latest_at: number | null }
+
+async function claim(query: Run, { owner, lanes, marked }: port.ClaimRequest, isStrict: boolean): Promise<port.Claim> {
+  const now = Date.now()
+  const rows = [...(await query(take, owner, now, 0, lanes)), ...(await query(take, owner, now, 1, marked))]
+  const read = async (row: Row): Promise<port.ClaimedLane> => {
+    const { media, turn, position, crashes, latest_at: latestAt } = row as unknown as ClaimedRow
+    const found = await query(readEvents(isStrict), media, position, now)
+    const events = found.slice(0, maxEvents) as unknown as port.StoredEvent[]
+    const hasMore = found.length > maxEvents
+    return { media, turn, position, crashes, latestAt: latestAt ?? undefined, events, hasMore, awaits: false }
+  }
+  const nextInMs = await nextOf(query, 'SELECT min(ready_at) AS next FROM lane')
+  return { lanes: await inOrder(rows, read), nextInMs, isHeldUp: false }
+}
+
+async function nextOf(query: Run, sql: string): Promise<number> {
+  const next = (await query(sql))[0]?.['next'] as number | null
+  return next === null ? Number.POSITIVE_INFINITY : Math.max(0, next - Date.now())
+}
+
+/** `attempts`: a settle that is repeated changes nothing. The union: a transaction may have recorded more. */
+const settleEvent = `
+  UPDATE event SET attempts = ?3, failed = coalesce(?4, failed), late = max(late, ?5),
+    completed = (SELECT json_group_array(value) FROM (SELECT value FROM json_each(completed) UNION SELECT value FROM json_each(?6))),
+    crashes = CASE WHEN ?2 IN ('progress', 'release') THEN crashes ELSE 0 END,
+    due_at = CASE WHEN ?2 IN ('retry', 'release') THEN ?8 WHEN ?2 = 'progress' THEN due_at END,
+    ended_at = CASE WHEN ?2 = 'end' THEN ?9 END, event = CASE WHEN ?2 <> 'end' THEN event END,
+    died_at = CASE WHEN ?2 = 'dead' THEN ?9 END
+  WHERE id = ?1 AND attempts = ?7 AND ended_at IS NULL AND died_at IS NULL`
+
+/** In strict order the first event decides when a lane is ready; in loose order an untried one, or the first that is due. */
+const settleLane = (isStrict: boolean): string => {
+  const untried = 'CASE WHEN ?6 OR ready_at IS NOT NULL THEN ?8 END'
+  const due = `(SELECT due_at FROM event WHERE event.media = ?1 AND due_at IS NOT NULL ORDER BY ${isStrict ? 'id' : 'due_at'} LIMIT 1)`
+  return `UPDATE lane SET position = max(position, ?2), latest_at = coalesce(max(latest_at, ?3), ?3, latest_at),
+      crashes = crashes * ?4, owner = CASE WHEN ?5 THEN NULL ELSE owner END,
+      ready_at = CASE WHEN ?5 THEN coalesce(?7, ${isStrict ? `${due}, ${untried}` : `${untried}, ${due}`}) ELSE ready_at END
+    WHERE media = ?1 RETURNING owner, ready_at`
+}
+
+/** `turn`: a release may be repeated after the next claim. `position`: a settle must not overtake an earlier one. */
+const isOurs = 'SELECT 1 FROM lane WHERE media = ? AND owner = ? AND turn = ? AND position >= ?'
+
+async function settle(
+  query: Run,
+  isStrict: boolean,
+  { media, first, last, latestAt, turn, clear, release }: port.SettledLane,
+  { owner, events }: { readonly owner: string; readonly events: readonly port.SettledEvent[] },
+): Promise<readonly port.RecordedLane[]> {
+  if ((await query(isOurs, media, owner, turn, first)).length === 0) return []
+  const now = Date.now()
+  for (const event of events.filter((each) => each.media === media)) {
+    const { id, kind, attempts, failed = null, late, completed, counts, delayMs } = event
+    const values = [attempts, failed, Number(late), JSON.stringify(completed), attempts - Number(counts)]
+    await query(settleEvent, id, kind, ...values, Math.ceil(now + delayMs), now)
+  }
+  const restUntil = release?.restMs === undefined ? null : Math.ceil(now + release.restMs)
+  const released = [Number(release !== undefined), Number(release?.hasMore === true), restUntil, now]
+  const [row] = await query(settleLane(isStrict), media, last, latestAt ?? null, Number(!clear), ...released)
+  const readyAt = row?.['owner'] === null ? (row['ready_at'] as number | null) : null
+  return [{ media, readyInMs: readyAt === null ? Number.POSITIVE_INFINITY : Math.max(0, readyAt - now) }]
+}
+
+/** A replay gets a new id: accepted again, at the end of its lane. */
+const again = `UPDATE event SET id = ?1, died_at = NULL, attempts = 0, crashes = 0, since = ?2
+  WHERE id = ?3 AND died_at IS NOT NULL AND body IS NULL RETURNING 1`
+
+const count = `UPDATE event SET crashes = ?1 WHERE id = ?2 AND crashes IN (?1, ?3)
+  AND EXISTS (SELECT 1 FROM lane WHERE media = ?4 AND owner = ?5 AND turn = ?6) RETURNING 1`
+
+const statementsOf = (isStrict: boolean): port.Statements => ({
+  accept: (events) => step((query) => inOrder(events, (event) => accept(query, isStrict, event))),
+  overdue: (limit) =>
+    step(async (query) => {
+      const rows = await query('SELECT hash, media FROM expectation WHERE due_at <= ? LIMIT ?', Date.now(), limit)
+      const overdue = rows as unknown as port.OverdueExpectation[]
+      return { overdue, nextInMs: await nextOf(query, 'SELECT min(due_at) AS next FROM expectation') }
+    }),
+  fire: (overdue) =>
+    step(async (query) => {
+      const sql = 'DELETE FROM expectation WHERE hash = ? RETURNING *, due_at AS receivedAt'
+      const rows = (await inOrder(overdue, ({ hash: key }) => query(sql, key))).flat()
+      return (await inOrder(rows as unknown as Accepted[], (event) => accept(query, isStrict, event))).length
+    }),
+  claim: (request) => step((query) => claim(query, request, isStrict)),
+  settle: (owner, lanes, events) =>
+    step(async (query) => (await inOrder(lanes, (lane) => settle(query, isStrict, lane, { owner, events }))).flat()),
+  count: ({ owner, media, turn, id }, from, to) =>
+    step(async (query) => (await query(count, to, id, from, media, owner, turn)).length > 0),
+  // What a process held when it died, it may have been running.
+  join: () =>
+    step(async (query) => {
+      const free = 'UPDATE lane SET owner = NULL, crashes = crashes + 1, ready_at = ? WHERE owner IS NOT NULL'
+      await query(free, Date.now())
+    }),
+  leave: (owner) =>
+    step(async (query) => {
+      await query('UPDATE lane SET owner = NULL, ready_at = ? WHERE owner = ?', Date.now(), owner)
+    }),
+  replay: (dead) =>
+    step(async (query) => {
+      const replay = async ({ id, media }: (typeof dead)[number]) => {
+        if ((await query(again, await nextId(query), Date.now(), id)).length === 0) return []
+        await query(wake(isStrict), media, Date.now())
+        return [id]
+      }
+      return (await inOrder(dead, replay)).flat()
+    }),
+  keep: ({ hash: key, head, body }) =>
+    step(async (query) => {
+      const columns = 'id, hash, head, body, received_at, died_at'
+      const sql = `INSERT INTO event (${columns}) VALUES (?1, ?2, ?3, ?4, ?5, ?5) ON CONFLICT DO NOTHING`
+      await query(sql, await nextId(query), key, head, body, Date.now())
+    }),
+  replace: (unreadable, event) =>
+    step(async (query) => {
+      const gone = await query('DELETE FROM event WHERE hash = ? AND body IS NOT NULL RETURNING 1', unreadable)
+      return gone.length === 0 ? 'gone' : accept(query, isStrict, event, Date.now())
+    }),
+  retry: (key) =>
+    step(async (query) => {
+      const due = 'UPDATE event SET due_at = ?1 WHERE hash = ?2 AND due_at > ?1 RETURNING media'
+      const rows = await query(due, Date.now(), key)
+      for (const { media } of rows as unknown as { media: string }[])
+        await query('UPDATE lane SET ready_at = ? WHERE media = ?', Date.now(), media)
+      return rows.length > 0
+    }),
+  expire: () =>
+    step(async (query) => {
+      await query('DELETE FROM event WHERE ended_at < ?', Date.now() - ttlMs)
+      await query('DELETE FROM expectation_end WHERE accepted_at < ?', Date.now() - ttlMs)
+      await query(`DELETE FROM lane WHERE owner IS NULL AND ready_at IS NULL
+        AND NOT EXISTS (SELECT 1 FROM event WHERE event.media = lane.media)`)
+      return { nextInMs: 60_000 }
+    }),
+})
+
+export class LibsqlDatabase implements port.Database {
+  readonly statements: port.Statements
+  readonly dialect = dialect
+  readonly hashKey = hash
+  readonly hashMedia = hash
+  readonly isListening = true
+  readonly #host: InboxHost
+  readonly #client: Client
+  #opening: Promise<void> | undefined
+  /** The last step: a local database takes one at a time. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(host: InboxHost, url: string) {
+    this.#host = host
+    this.#client = createClient({ url, intMode: 'number' })
+    this.statements = statementsOf(host.order === 'strict')
+  }
+
+  open(opened: () => Promise<void>): void {
+    this.#opening = this.#inTurn(() => this.#client.batch(schema, 'write')).then(opened)
+    this.#opening.catch((error) => {
+      this.#host.logger.error({ err: error }, 'the database cannot be opened yet')
+      setTimeout(() => this.open(opened), 1_000).unref()
+    })
+  }
+
+  async ready(): Promise<void> {
+    await this.#opening?.catch((cause) => {
+      throw new WebhookError('unavailable', 'libsqlInbox: the database cannot be opened', { cause })
+    })
+  }
+
+  #inTurn<T>(run: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(run)
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  #write<T>(run: (query: Run, tx: Transaction) => Promise<T>): Promise<T> {
+    return this.#inTurn(async () => {
+      const tx = await this.#client.transaction('write')
+      try {
+        const result = await run(async (sql, ...args) => (await tx.execute({ sql, args: [...args] })).rows, tx)
+        await tx.commit()
+        return result
+      } finally {
+        tx.close()
+      }
+    })
+  }
+
+  run<Result>(given: port.Step<Result>): Promise<Result> {
+    return this.#write((query) => (given as LibsqlStep<Result>).run(query))
+  }
+
+  async read<Row>(sql: string, values: readonly port.Value[] = []): Promise<Row[]> {
+    return (await this.#inTurn(() => this.#client.execute(named({ sql, values })))).rows as Row[]
+  }
+
+  async change(statements: readonly port.Statement[]): Promise<readonly number[]> {
+    const results = await this.#inTurn(() => this.#client.batch(statements.map(named), 'write'))
+    return results.map(({ rowsAffected }) => rowsAffected)
+  }
+
+  async transaction<Result>(...[held, scope, run]: Parameters<port.Database['transaction']>): Promise<Result> {
+    return this.#write(async (query, tx) => {
+      scope.signal.throwIfAborted()
+      const record = `UPDATE event SET completed = json_insert(completed, '$[#]', ?1) WHERE id = ?2 AND ended_at IS NULL
+        AND died_at IS NULL AND ?1 NOT IN (SELECT value FROM json_each(completed))
+        AND EXISTS (SELECT 1 FROM lane WHERE media = ?3 AND owner = ?4 AND turn = ?5) RETURNING 1`
+      const rows = await query(record, scope.handler, held.id, held.media, held.owner, held.turn)
+      if (rows.length === 0) throw new WebhookError('lease_lost', 'the event has ended, or its handler has completed')
+      return (await unlessAborted(scope.signal, run(tx as never))) as Result
+    })
+  }
+
+  failure(error: unknown): 'transient' | undefined {
+    return /SQLITE_BUSY|HRANA|fetch/.test(`${Object(error).code}`) ? 'transient' : undefined
+  }
+
+  async close(): Promise<void> {
+    await this.#last
+    this.#client.close()
+  }
+}
+
+/** Puts the time, the names of tables and the places of values in a statement that all databases share. */
+const named = ({ sql, values = [] }: port.Statement) => {
+  const text = sql.replaceAll('$now', `${Date.now()}`).replaceAll(/\$(\d+)/g, '?$1')
+  return { sql: text.replaceAll(/\$([a-z]\w*)/g, '$1'), args: [...values] }
+}
