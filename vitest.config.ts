@@ -10,10 +10,10 @@ const slow = [
   // Redis and Postgres, beyond the contracts and what is lost or written twice.
   'test/inbox/bullmq/**/*.test.ts',
   'test/inbox/postgres/**/!(kills).test.ts',
-  'test/contract/{inbox-postgres-polling,event-store-postgres,store-redis-http}.test.ts',
+  'test/contract/{inbox-postgres-polling,database-postgres,store-redis-http}.test.ts',
   'test/{inbox/bullmq,idempotency/redis,cli/inbox-postgres,cli/inbox-redis,opentelemetry/crash}.test.ts',
   // A Postgres inside the process, which takes seconds to start.
-  'test/{inbox/{guide,pglite}/*,contract/{inbox,event-store}-pglite}.test.ts',
+  'test/{inbox/{guide,pglite}/*,contract/inbox-pglite}.test.ts',
   // Processes that are started again and again, files that take long to fill, and the compiler.
   'test/inbox/sqlite/{reading,opening,load,load-at-start,pausing,recovery,upkeep,file,clean-up,expectations}.test.ts',
   'test/{dashboard/{access,export,mounting},docs/{code,senders},types/hovers}.test.ts',
@@ -34,7 +34,7 @@ const slow = [
   'test/{docs/defaults,docs/getting-started,demo/start,demo/inbox,cli/process}.test.ts',
   'test/conformance/emulated-service.test.ts',
   // Wrong inboxes and stores, some of which are found by what does not come.
-  'test/contract/wrong-{inboxes,event-stores,transactions}.test.ts',
+  'test/contract/wrong-{inboxes,databases,transactions}.test.ts',
 ]
 
 /** Pages in Chromium. The files of a process share one browser. */

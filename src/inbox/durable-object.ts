@@ -2,13 +2,13 @@ import { checkedApart, checkOptions, wholeNumber } from '../internal/check-optio
 import { checkNamespace, defaultShards, type ObjectNamespace, type ObjectSql } from '../storage/durable-objects.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
-import type { ObjectTransactional } from './next/durable-object/transactions.ts'
-import { WorkerInbox } from './next/durable-object/worker-inbox.ts'
+import type { ObjectTransactional } from './durable-object/transactions.ts'
+import { WorkerInbox } from './durable-object/worker-inbox.ts'
 
 export type { ObjectNamespace, ObjectSql, ObjectState, ObjectStorage } from '../storage/durable-objects.ts'
-export { type InboxObject, type InboxObjectOptions, inboxObject } from './next/durable-object/object.ts'
-export type { ObjectTransactional } from './next/durable-object/transactions.ts'
-export type { Synchronous } from './next/sqlite/recorded-runs.ts'
+export { type InboxObject, type InboxObjectOptions, inboxObject } from './durable-object/object.ts'
+export type { ObjectTransactional } from './durable-object/transactions.ts'
+export type { Synchronous } from './sqlite/recorded-runs.ts'
 
 /** The options of `durableObjectInbox`. */
 export interface DurableObjectInboxOptions {

@@ -2,13 +2,13 @@ import type pg from 'pg'
 import { checkedApart, checkOptions, flag, type Rules, wholeNumber } from '../internal/check-options.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition, InboxHost, Transactional } from './inbox.ts'
-import { PostgresDatabase } from './next/postgres/database.ts'
-import { checkSchemaName, standardSchema } from './next/postgres/schema.ts'
-import { SqlInbox } from './next/sql/inbox.ts'
+import { PostgresDatabase } from './postgres/database.ts'
+import { checkSchemaName, standardSchema } from './postgres/schema.ts'
+import { SqlInbox } from './sql/inbox.ts'
 import { type PostgresConnection, routeOf } from './postgres/connection.ts'
 
-export { type InboxDatabaseOptions, migrate, openInboxDatabase } from './next/postgres/inspection.ts'
-export { migrationSql } from './next/postgres/schema.ts'
+export { type InboxDatabaseOptions, migrate, openInboxDatabase } from './postgres/inspection.ts'
+export { migrationSql } from './postgres/schema.ts'
 
 /** Options of `postgresInbox`: limits, and either `pool` or `connection`. */
 export interface PostgresInboxOptions {

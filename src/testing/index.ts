@@ -1,5 +1,6 @@
 export { adapterContract, type MountAdapter, type Mounted } from './contract/adapter.ts'
-export { type EventStoreFeatures, type EventStoreSubject, eventStoreContract } from './contract/event-store.ts'
+export { type DatabaseFeatures, databaseContract } from './contract/database.ts'
+export type { DatabaseSubject } from './contract/database-process.ts'
 export { type InboxSubject, inboxContract } from './contract/inbox.ts'
 export type { InboxFeatures, TransactionSubject } from './contract/inbox-check.ts'
 export type { Assertion, Runner } from './contract/runner.ts'

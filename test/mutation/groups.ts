@@ -88,17 +88,16 @@ export const groups = {
       // It loads the source anew, so Stryker would take it for the one test of each constant.
       '!test/inbox/durable-object/workers.test.ts',
       'test/contract/{inbox,store}-durable-object-from-worker.test.ts',
-      'test/contract/event-store-durable-object.test.ts',
     ],
   },
   sqlite: {
-    mutate: ['src/inbox/sqlite.ts', 'src/inbox/{sqlite,sqlite-tables,sql}/**'],
+    mutate: ['src/inbox/sqlite.ts', 'src/inbox/{sqlite,sql}/**'],
     tests: [
-      'test/inbox/{sqlite,sqlite-tables,sql}/*.test.ts',
+      'test/inbox/{sqlite,sql}/*.test.ts',
       '!test/inbox/sqlite/{backup,crash-loop,kills,locked,lost-lock,pause,power-loss,retry-from-outside}.test.ts',
       // A worker thread has no working directory of its own.
       '!test/inbox/sqlite/relative-path.test.ts',
-      'test/contract/{inbox,event-store}-sqlite.test.ts',
+      'test/contract/{inbox,database}-sqlite.test.ts',
     ],
   },
   bullmq: {
@@ -116,7 +115,7 @@ export const groups = {
       'test/inbox/postgres/*.test.ts',
       '!test/inbox/postgres/{crash-loop,kills,order,operating,outages}.test.ts',
       'test/contract/inbox-{postgres,postgres-polling,pglite}.test.ts',
-      'test/contract/event-store-{postgres,pglite}.test.ts',
+      'test/contract/database-postgres.test.ts',
     ],
   },
 } as const satisfies Record<string, Group>

@@ -116,7 +116,7 @@ test('the exported names grow only in a reviewed change', () => {
         "adapterContract",
         "deliver",
         "encodePayload",
-        "eventStoreContract",
+        "databaseContract",
         "inboxContract",
         "makeDelivery",
         "samplePayload",

@@ -1,19 +1,81 @@
+import type { Logger } from '../../internal/logger.ts'
 import type { ObjectStorage } from '../../storage/durable-objects.ts'
 import type { InboxHost } from '../inbox.ts'
 import { checkQuery } from '../operations/event-query.ts'
 import type { EventQuery } from '../reading.ts'
 import type { PlacedPage } from '../sql/events.ts'
 import { SqlInbox } from '../sql/inbox.ts'
-import type { InboxLimits } from '../sqlite-tables/storage.ts'
-import { ObjectStore } from './store.ts'
+import type { InboxLimits } from '../sqlite/limits.ts'
+import { ObjectAlarm } from './alarm.ts'
+import { ObjectDatabase } from './database.ts'
 
+/** Delay between two clean-ups, if the last one left little (ms). */
+const cleanUpIntervalMs = 10_000
+
+/** Delay before overdue expectations are retried, after a failure or while the inbox is full (ms). */
+const handOverRetryMs = 5_000
+
+/** The inbox of an object. It does its upkeep along with other work, and an alarm wakes it. */
 export class ObjectInbox extends SqlInbox {
-  readonly #store: ObjectStore
+  readonly #logger: Logger
+  readonly #database: ObjectDatabase
+  readonly #alarm: ObjectAlarm
+  #cleansUpAt = 0
+  #handsOverAt = 0
 
   constructor(host: InboxHost, storage: ObjectStorage, limits: InboxLimits) {
-    const store = new ObjectStore(host, storage, limits)
-    super(host, store, { handles: true, concurrency: limits.concurrency, isAlwaysOn: false })
-    this.#store = store
+    const database = new ObjectDatabase(host, storage, limits)
+    const { concurrency, ttlMs, maxDeadLetters } = limits
+    super(host, database, { handles: true, concurrency, ttlMs, maxDeadLetters, isAlwaysOn: false })
+    this.#logger = host.logger
+    this.#database = database
+    this.#alarm = new ObjectAlarm({
+      storage,
+      logger: host.logger,
+      workAt: () => database.workAt(),
+      deadlineAt: () => this.#deadlineAt(),
+      handOver: () => this.#handOver(),
+    })
+    database.watcher = {
+      written: (isEmpty) => this.#written(isEmpty),
+      opened: async () => {
+        await this.#handOver()
+        this.#alarm.update()
+      },
+    }
+    this.#alarm.update()
+  }
+
+  #written(isEmpty: boolean): void {
+    if (isEmpty) this.#alarm.update()
+    else this.#alarm.guard()
+    void this.#cleanUp()
+  }
+
+  #deadlineAt(): number {
+    return Math.max(this.#database.deadlineAt(), this.#handsOverAt)
+  }
+
+  async #handOver(): Promise<void> {
+    if (this.#deadlineAt() > Date.now()) return
+    try {
+      // 0: there may be more.
+      if ((await this.upkeep.acceptDue()) === 0) return
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'the inbox could not hand over overdue expectations and will retry')
+    }
+    if (this.#database.deadlineAt() <= Date.now()) this.#handsOverAt = Date.now() + handOverRetryMs
+  }
+
+  /** An idle object doesn't grow, and isn't woken for this. */
+  async #cleanUp(): Promise<void> {
+    if (Date.now() < this.#cleansUpAt) return
+    this.#cleansUpAt = Date.now() + cleanUpIntervalMs
+    try {
+      if ((await this.upkeep.expire()) < cleanUpIntervalMs / 100) this.#cleansUpAt = 0
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'the inbox could not clean up its storage')
+    }
   }
 
   /** Lists events with their ids. */
@@ -23,6 +85,6 @@ export class ObjectInbox extends SqlInbox {
 
   /** Handles the object's alarm. Resolves once the work that is due is done. */
   alarm(): Promise<void> {
-    return this.#store.alarm.ring(() => this.hasClosed)
+    return this.#alarm.ring(() => this.hasClosed)
   }
 }

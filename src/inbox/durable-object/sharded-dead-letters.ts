@@ -3,7 +3,8 @@ import type { Acceptance, AcceptedEvent, InboxHost } from '../inbox.ts'
 import { pageOf } from '../operations/page.ts'
 import { replayAll } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
-import type { KeysPage, ListedKey } from '../sql/dead-letters.ts'
+import type { ListedKey } from '../sql/dead-letter-row.ts'
+import type { KeysPage } from '../sql/dead-letters.ts'
 import type { Shards } from './shards.ts'
 import { type KeysQuery, type PageRange, unpackDeadLetter, type WireDeadLetter } from './wire.ts'
 
@@ -48,11 +49,11 @@ export class ShardedDeadLetters implements DeadLetters {
     return found !== undefined && this.#replay(found.shard, found.deadLetter)
   }
 
-  async #replay(shard: number, { key, receivedAt, unreadable, trace }: DeadLetter): Promise<boolean> {
+  async #replay(shard: number, { key, receivedAt, unreadable }: DeadLetter): Promise<boolean> {
     if (unreadable === undefined) return this.#shards.ask(shard, 'replay', key, false)
     const event = await this.#host.parse(unreadable)
     // Its media item may belong to another object. If the Worker ends in between, the next replay finds a duplicate.
-    const acceptance = await this.#accept({ event, receivedAt, trace })
+    const acceptance = await this.#accept({ event, receivedAt })
     if (acceptance === 'overloaded') throw new WebhookError('overloaded', 'too many events are waiting')
     return this.#shards.ask(shard, 'discard', key, false)
   }
@@ -78,7 +79,7 @@ export class ShardedDeadLetters implements DeadLetters {
 
   async #keysOf(shard: number, { type, since }: ReplayAllOptions = {}): Promise<FoundKey[]> {
     const all: FoundKey[] = []
-    for (let after: KeysPage['next'] = 0; after !== undefined; ) {
+    for (let after: KeysPage['next'] = ''; after !== undefined; ) {
       const query: KeysQuery = { type, since, after }
       const page: KeysPage = await this.#shards.ask(shard, 'keys', query)
       for (const each of page.found) all.push({ ...each, diedAt: new Date(each.diedAt), shard })

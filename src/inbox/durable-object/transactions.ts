@@ -1,10 +1,5 @@
 import type { ObjectSql } from '../../storage/durable-objects.ts'
-import type { EventStore } from '../sql/store.ts'
-import { isStorageFailure } from '../sqlite-tables/database.ts'
-import type { SqliteEvents } from '../sqlite-tables/events.ts'
-import { LentClient } from '../sqlite-tables/lent-client.ts'
-import { RecordedRuns, type Synchronous } from '../sqlite-tables/transactions.ts'
-import type { ObjectCommits } from './storage.ts'
+import type { Synchronous } from '../sqlite/recorded-runs.ts'
 
 /** What `inboxObject` adds to a handler's context. */
 export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {
@@ -22,22 +17,4 @@ export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {
    * has ended
    */
   transaction<Result>(run: (sql: Sql) => Synchronous<Result>): Promise<Result>
-}
-
-export function objectTransactions(
-  sql: ObjectSql,
-  commits: ObjectCommits,
-  events: SqliteEvents,
-): EventStore['transact'] {
-  const runs = new RecordedRuns(events, new LentClient(sql))
-  return async ({ job }, scope, run) => {
-    // As in other databases, a signal aborted in this turn still rolls back.
-    await Promise.resolve()
-    try {
-      return commits.now(() => runs.run(job.id as number, scope, run))
-    } catch (error) {
-      scope.storageFailed = isStorageFailure(error)
-      throw error
-    }
-  }
 }

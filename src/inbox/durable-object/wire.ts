@@ -1,8 +1,6 @@
 import { fromBase64, toBase64 } from '../../internal/base64.ts'
-import { toHex } from '../../internal/crypto/encoding.ts'
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
 import type { DeadLetter, EventRecord, KeysOptions, OpenExpectation, UnreadableDelivery } from '../reading.ts'
-import { readDeadLetter, writeDeadLetter } from '../sql/dead-letter-row.ts'
 import type { KeysPage } from '../sql/dead-letters.ts'
 import type { PlacedPage } from '../sql/events.ts'
 
@@ -17,19 +15,24 @@ export interface KeysQuery extends KeysOptions {
   readonly after: KeysPage['next'] & {}
 }
 
-export interface WireDeadLetter {
-  /** JSON of everything except the body. */
-  readonly text: string
-  readonly body: string | null
-}
+/** A dead letter as JSON. */
+export type WireDeadLetter = Omit<DeadLetter, 'unreadable'> & { readonly unreadable?: WireUnreadable | undefined }
 
-export function packDeadLetter(deadLetter: DeadLetter): WireDeadLetter {
-  const body = deadLetter.unreadable?.body
-  return { text: writeDeadLetter(deadLetter), body: body ? toHex(body) : null }
-}
+export const packDeadLetter = ({ unreadable, ...deadLetter }: DeadLetter): WireDeadLetter => ({
+  ...deadLetter,
+  ...(unreadable && { unreadable: packUnreadable(unreadable) }),
+})
 
-export const unpackDeadLetter = ({ text, body }: WireDeadLetter): DeadLetter =>
-  readDeadLetter({ dead_letter: text, body })
+export function unpackDeadLetter({ event, unreadable, failedAttempts, ...rest }: WireDeadLetter): DeadLetter {
+  return {
+    ...rest,
+    ...(event && { event: reviveEvent(event) }),
+    receivedAt: new Date(rest.receivedAt),
+    ...(unreadable && { unreadable: unpackUnreadable(unreadable) }),
+    ...(failedAttempts && { failedAttempts: reviveFailedAttempts(failedAttempts) }),
+    diedAt: new Date(rest.diedAt),
+  } as DeadLetter
+}
 
 export type WireUnreadable = Omit<UnreadableDelivery, 'receivedAt' | 'body'> & Record<'receivedAt' | 'body', string>
 

@@ -1,202 +1,195 @@
 import type pg from 'pg'
 import { WebhookError } from '../../errors.ts'
-import { measure } from '../../internal/maybe-promise.ts'
+import { consoleLogger } from '../../internal/logger.ts'
+import { processName } from '../../internal/process-name.ts'
 import type { InboxHost } from '../inbox.ts'
-import { clientClass, makePool, type Pinned, releaseClient, startUp, takeClient } from './pool.ts'
+import type { Route } from './connection.ts'
+import { hashKey, hashMedia } from './keys.ts'
+import { makePool } from './pool.ts'
 import { findPooler, isRefusedByPooler, poolerProblem } from './pooler.ts'
+import type { Database, DatabaseListener, Failure, Statement, Step, Value } from '../sql/database.ts'
+import type { Signal } from '../sql/signal.ts'
+import { Connections } from './connections.ts'
+import { dialect, withTables } from './dialect.ts'
+import { Notifications } from './notifications.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
-import { type PreparedBatch, Statements } from './statements.ts'
-import { type Tables, tablesOver } from './tables.ts'
-
-/** Maximum connections by purpose. A slow read or a wait for a lock must not hold up the others. */
-const connections = { accepting: 3, handling: 2, renewing: 1, reading: 2, patient: 2 }
-
-/** Time after which idle connections are closed (ms). Longer than the time between renewals or polls. */
-const idleMs = 30_000
+import { useIndexes } from './statements.ts'
+import { type PostgresStep, transaction } from './step.ts'
+import { PostgresSteps } from './steps.ts'
+import { transactions } from './transactions.ts'
 
 /** First and longest delay between attempts to reach Postgres (ms). */
 const minDelayMs = 25
 const maxDelayMs = 1_000
 
-export interface DatabaseOptions {
-  readonly config: pg.PoolConfig
+export interface PostgresOptions extends Route {
   readonly schema: string
+  readonly concurrency: number
+  readonly leaseMs: number
+  readonly ttlMs: number
   readonly timeoutMs: number
   readonly listen: boolean
-  readonly host: Pick<InboxHost, 'logger' | 'measured'>
+  readonly handles: boolean
 }
 
-/** The inbox's own connections. Handlers can't use them up. */
-export class Database {
-  readonly schema: string
-  readonly channel: string
-  readonly #options: DatabaseOptions
-  readonly #config: pg.PoolConfig
-  readonly #pools: Readonly<Record<keyof typeof connections, pg.Pool>>
-  readonly #pinned: Pinned = { config: {} }
-  readonly #Client = clientClass(this.#pinned)
-  /** For deliveries. */
-  readonly accepting: Statements
-  /** For claims and records. */
-  readonly handling: Statements
-  /** For the lease. */
-  readonly renewing: Statements
-  /** For operators. */
-  readonly reading: Statements
-  /** For upkeep. */
-  readonly patient: Statements
-  readonly tables: Tables
+/** A Postgres database shared by any number of processes. */
+export class PostgresDatabase implements Database {
+  readonly statements: PostgresSteps
+  readonly dialect = dialect
+  readonly process = processName
+  readonly hashKey = hashKey
+  readonly hashMedia = hashMedia
+  readonly transaction: Database['transaction']
+  readonly #host: Pick<InboxHost, 'logger'>
+  readonly #options: PostgresOptions
+  readonly #connections: Connections
+  readonly #notifications: Notifications
+  readonly #ownPool: pg.Pool | undefined
   #opening: Promise<void> | undefined
   #problem: unknown
-  #isOpen = false
-  #isClosed = false
+  /** `prepared`: the tables are there, and the inbox is starting. */
+  #state: 'unopened' | 'prepared' | 'open' | 'closed' = 'unopened'
 
-  constructor(options: DatabaseOptions) {
-    const { config, schema, timeoutMs, listen } = options
+  constructor(
+    host: Pick<InboxHost, 'logger' | 'measured' | 'order'>,
+    options: PostgresOptions,
+    connections?: Connections,
+  ) {
+    const { given, config, schema, concurrency, leaseMs, ttlMs, timeoutMs, listen, handles } = options
+    this.#host = host
     this.#options = options
-    this.schema = quoted(schema)
-    this.channel = schema
-    this.#config = {
-      ...config,
-      connectionTimeoutMillis: timeoutMs,
-      query_timeout: timeoutMs,
-      idleTimeoutMillis: idleMs,
-      keepAlive: true,
-    }
-    const poolOf = (max: number) => makePool({ ...this.#config, Client: this.#Client, max, min: 0 })
-    this.#pools = {
-      accepting: poolOf(connections.accepting),
-      handling: poolOf(connections.handling),
-      renewing: poolOf(connections.renewing),
-      reading: poolOf(connections.reading),
-      patient: poolOf(connections.patient),
-    }
-    const statements = (pool: pg.Pool) =>
-      new Statements({
-        pool,
-        patient: this.#pools.patient,
-        schema: this.schema,
-        channel: schema,
-        timeoutMs,
-        prepares: listen,
-      })
-    this.accepting = statements(this.#pools.accepting)
-    this.handling = statements(this.#pools.handling)
-    this.renewing = statements(this.#pools.renewing)
-    this.reading = statements(this.#pools.reading)
-    this.patient = statements(this.#pools.patient)
-    this.tables = this.tablesOn(this.reading)
+    this.#connections = connections ?? new Connections({ config, timeoutMs, prepares: listen })
+    const isStrict = host.order === 'strict'
+    this.statements = new PostgresSteps({ schema: quoted(schema), isStrict, leaseMs, ttlMs })
+    const processes = () => this.statements.processes
+    this.#notifications = new Notifications({ connections: this.#connections, schema, processes })
+    if (handles && given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
+    const pool = given ?? (this.#ownPool as pg.Pool)
+    const { measured } = host
+    this.transaction = transactions({ pool, schema: quoted(schema), leaseMs, prepares: listen, measured })
   }
 
-  /** False behind a transaction pooler, which can't keep prepared statements. */
-  get prepares(): boolean {
-    return this.#options.listen
+  /** Opens the tables for inspection, over a pool that stays open. */
+  static inspected(pool: pg.Pool, schema: string, timeoutMs: number): PostgresDatabase {
+    const limits = { concurrency: 1, leaseMs: 0, ttlMs: 0, timeoutMs, listen: false, handles: false }
+    const connections = new Connections({ config: {}, timeoutMs, prepares: false }, pool)
+    const database = new PostgresDatabase(
+      { logger: consoleLogger },
+      { given: pool, config: {}, schema, ...limits },
+      connections,
+    )
+    database.#state = 'open'
+    return database
   }
 
-  /** Opens the inbox's tables, then calls `opened`. Retries until both succeed. */
-  start(opened: () => Promise<void>): void {
+  open(opened: () => Promise<void>): void {
     this.#opening = this.#open(opened)
     this.#opening.catch(() => {})
   }
 
-  /** Resolves once the tables are open. Rejects with `unavailable` if the first attempt fails. */
   async ready(): Promise<void> {
     await this.#opening
   }
 
-  /** Throws `unavailable` until the tables are open. */
-  checkReady(): void {
-    if (!this.#isOpen) throw unreachable(this.#problem)
-  }
-
   async #open(opened: () => Promise<void>): Promise<void> {
     try {
-      await this.#prepare()
+      await this.#connections.borrow((client) => this.#prepare(client))
+      if (this.#state === 'unopened') this.#state = 'prepared'
       await opened()
-      this.#isOpen = true
+      if (this.#state === 'prepared') this.#state = 'open'
     } catch (error) {
       const problem = unreachable(error)
-      if (this.#isClosed) throw problem
+      if (this.#state === 'closed') throw problem
       if (`${this.#problem}` !== `${problem}`)
-        this.#options.host.logger.error({ err: problem }, 'the inbox cannot be opened yet; deliveries are answered 503')
+        this.#host.logger.error({ err: problem }, 'the inbox cannot be opened yet; deliveries are answered 503')
       this.#problem = problem
-      setTimeout(() => !this.#isClosed && this.start(opened), maxDelayMs).unref()
+      setTimeout(() => this.#state !== 'closed' && this.open(opened), maxDelayMs).unref()
       throw problem
     }
   }
 
-  /** Detects poolers, then makes the tables. These connections start without pinned settings. */
-  async #prepare(): Promise<void> {
-    const client = await takeClient(this.#pools.patient)
-    try {
-      if (this.#options.listen) await this.#checkRoute(client)
-      await prepareSchema(client, this.#options.schema)
-    } finally {
-      releaseClient(client, true)
+  /** Detects poolers, pins the settings of later connections unless one would share them, and makes the tables. */
+  async #prepare(client: pg.PoolClient): Promise<void> {
+    if (this.#options.listen) {
+      const other = await this.#connections.connect()
+      const pooler = await findPooler(client, other).finally(() => other.end().catch(() => {}))
+      if (pooler === 'transaction') throw new WebhookError('unavailable', poolerProblem)
+      if (pooler === 'none') this.#connections.pin()
     }
+    await prepareSchema(client, this.#options.schema)
   }
 
-  /** Pins the settings of later connections, unless a pooler would share them. Throws behind a transaction pooler. */
-  async #checkRoute(client: pg.PoolClient): Promise<void> {
-    const other = await this.connect()
-    const pooler = await findPooler(client, other).finally(() => other.end().catch(() => {}))
-    if (pooler === 'transaction') throw new WebhookError('unavailable', poolerProblem)
-    if (pooler === 'none') this.#pinned.config = startUp(this.#config, this.#options.timeoutMs)
+  async run<Result>(step: Step<Result>): Promise<Result> {
+    const { on, read, ...message } = step as PostgresStep<Result>
+    const send = async () => read(await this.#connections.send({ on, ...message }))
+    if (on === 'reading') return this.#reach(send)
+    this.#checkReady(on === 'accepting' ? 'open' : 'prepared')
+    return send()
   }
 
-  /** The tables, usable before the inbox is open. */
-  get unopened(): Tables {
-    return tablesOver(this.channel, (query) => this.renewing.run(query))
+  /** Throws `unavailable` until the tables are open. */
+  #checkReady(state: 'prepared' | 'open'): void {
+    if (this.#state !== 'open' && this.#state !== state && this.#state !== 'closed') throw unreachable(this.#problem)
   }
 
-  /** The tables over some connections. Retries while Postgres is unreachable, for up to `timeoutMs`. */
-  tablesOn(statements: Statements): Tables {
-    return tablesOver(this.channel, (query) => this.reach(() => statements.run(query)))
-  }
-
-  query<Row>(text: string, values?: unknown[], name?: string): Promise<Row[]> {
-    return this.handling.query(text, values, name)
-  }
-
-  batch(text: string, timeoutMs?: number): Promise<Record<string, unknown>[][]> {
-    return this.handling.batch(text, timeoutMs)
-  }
-
-  batchPrepared(batch: PreparedBatch): Promise<Record<string, unknown>[][]> {
-    return this.handling.batchPrepared(batch)
-  }
-
-  /** Runs a step. Retries while Postgres is unreachable, up to `timeoutMs`, then throws `unavailable`. */
-  async reach<T>(step: () => Promise<T>): Promise<T> {
+  /** Retries while Postgres is unreachable, up to `timeoutMs`, then throws `unavailable`. */
+  async #reach<T>(step: () => Promise<T>): Promise<T> {
     const deadline = performance.now() + this.#options.timeoutMs
     for (let delayMs = minDelayMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
       try {
-        this.checkReady()
+        this.#checkReady('prepared')
         return await step()
       } catch (error) {
-        if (this.#isClosed || !isUnreachable(error) || performance.now() + delayMs > deadline) throw unreachable(error)
+        const isOver = this.#state === 'closed' || performance.now() + delayMs > deadline
+        if (isOver || failureOf(error) === undefined) throw unreachable(error)
       }
       await new Promise((resolve) => setTimeout(resolve, delayMs))
     }
   }
 
-  /** Runs a step, and reports its duration if the host measures. */
-  measure<T>(step: string, run: () => Promise<T>): Promise<T> {
-    return measure(this.#options.host.measured, step, run)
+  async read<Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> {
+    const text = withTables(sql, quoted(this.#options.schema))
+    const parts = transaction(useIndexes, { name: '', text, values })
+    const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts }))
+    return results.at(-2) as unknown as Row[]
   }
 
-  /** Opens one more connection, to listen on. */
-  async connect(): Promise<pg.Client> {
-    const client = new this.#Client(this.#config)
-    client.on('error', () => {})
-    await client.connect()
-    return client
+  async change(statements: readonly Statement[]): Promise<readonly number[]> {
+    const schema = quoted(this.#options.schema)
+    const parts = statements.map(({ sql, values = [] }) => ({
+      name: '',
+      text: `${withTables(sql, schema)} RETURNING 1`,
+      values,
+    }))
+    const message = ['BEGIN ISOLATION LEVEL READ COMMITTED', ...parts, 'COMMIT']
+    const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts: message }))
+    return results.slice(1, statements.length + 1).map((rows) => rows.length)
+  }
+
+  failure = failureOf
+
+  listen(listener: DatabaseListener): void {
+    if (this.#options.listen) this.#notifications.listen(listener)
+  }
+
+  get isListening(): boolean {
+    return this.#notifications.isListening
+  }
+
+  notify(signal: Signal): void {
+    this.#notifications.notify(signal)
+  }
+
+  /** Resolves once the other processes have been told. */
+  told(): Promise<void> {
+    return this.#notifications.stop()
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true
-    await Promise.all(Object.values(this.#pools).map((pool) => pool.end()))
+    this.#state = 'closed'
+    await this.told()
+    await Promise.all([this.#connections.close(), this.#ownPool?.end()])
   }
 }
 
@@ -207,18 +200,19 @@ export const unreachable = (cause: unknown): WebhookError =>
     : new WebhookError(
         'unavailable',
         isRefusedByPooler(cause) ? poolerProblem : 'Postgres gave no answer, or an error',
-        {
-          cause,
-        },
+        { cause },
       )
 
 /**
- * Returns true if the same statement may soon succeed: Postgres is unreachable, starting, failing over or too busy. For
- * the codes see "PostgreSQL Error Codes". An error without one comes from the network.
+ * Tells whether the same step may soon succeed: Postgres is unreachable, starting, failing over or too busy. For the codes
+ * see "PostgreSQL Error Codes". An error without one comes from the network.
  */
-export function isUnreachable(error: unknown): boolean {
-  const { code } = error as { code?: unknown }
-  if (error instanceof WebhookError) return code === 'unavailable'
-  if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return true
-  return /^(08|40|53|57|25006|55P03)/.test(code)
+export function failureOf(error: unknown): Failure {
+  const { code, cause, message } = Object(error)
+  if (error instanceof WebhookError)
+    return code === 'unavailable' ? (cause && failureOf(cause)) || 'transient' : undefined
+  if (code === '57014' || /^Query read timeout/.test(`${message}`)) return 'timeout'
+  if (code === '40P01' || code === '40001') return 'deadlock'
+  if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return 'transient'
+  return /^(08|40|53|57|25006|55P03)/.test(code) ? 'transient' : undefined
 }

@@ -1,15 +1,12 @@
 import type pg from 'pg'
 import { checkedApart, checkOptions } from '../../internal/check-options.ts'
+import { type PostgresConnection, routeOf } from './connection.ts'
+import { makePool, releaseClient, takeClient } from './pool.ts'
 import type { InspectedInbox } from '../reading.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
-import { type PostgresConnection, routeOf } from './connection.ts'
-import { unreachable } from './database.ts'
-import { postgresReading } from './event-reading.ts'
-import { makePool, releaseClient, takeClient } from './pool.ts'
+import { PostgresDatabase, unreachable } from './database.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
-import { replays } from './replay.ts'
 import { checkSchemaName, standardSchema } from './schema.ts'
-import { tablesOver } from './tables.ts'
 
 /** Options of `openInboxDatabase`: either `pool` or `connection`. */
 export interface InboxDatabaseOptions {
@@ -43,10 +40,12 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
   checkOptions('openInboxDatabase', options, { pool: checkedApart, connection: checkedApart, schema: checkedApart })
   const { schema = standardSchema } = options ?? {}
   checkSchemaName('openInboxDatabase', schema)
-  const { given, config } = routeOf('openInboxDatabase', options ?? {})
-  const pool = given ?? poolOf(config)
+  const route = routeOf('openInboxDatabase', options ?? {})
+  const pool = route.given ?? poolOf(route.config)
+  const database = PostgresDatabase.inspected(pool, schema, timeoutMs)
   const close = async () => {
-    if (given === undefined) await pool.end()
+    await database.told()
+    if (route.given === undefined) await pool.end()
   }
   try {
     await withClient(pool, (client) => checkTables(client, schema))
@@ -54,8 +53,7 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
     await close()
     throw error
   }
-  const tables = tablesOver(schema, (query) => pool.query(query).catch((error) => Promise.reject(unreachable(error))))
-  return inspectedInbox(tables, { replays, reading: postgresReading(tables, { listen: true }), close })
+  return inspectedInbox(database, { close })
 }
 
 /**

@@ -1,9 +1,11 @@
+import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import { type Timer, unref } from '../../internal/timers.ts'
-import { lastId } from './claim/committed-mark.ts'
-import type { Database } from './database.ts'
-import { quoted } from './schema.ts'
-import { rowsOfEach } from './statements.ts'
+import { type Timer, unref, within } from '../../internal/timers.ts'
+import { NotifyThrottle } from './notify-throttle.ts'
+import type { DatabaseListener } from '../sql/database.ts'
+import type { Signal } from '../sql/signal.ts'
+import { type Connections, rowsOfEach } from './connections.ts'
+import { literal, quoted } from './schema.ts'
 
 /** Delay before reconnecting (ms). */
 const reconnectDelayMs = 500
@@ -11,25 +13,43 @@ const reconnectDelayMs = 500
 /** Interval of connection checks (ms). A silently lost connection looks idle. */
 const checkMs = 15_000
 
-/** Minimum time between notifications, and after a failed one (ms). At 50, events arrived 29 ms late in the median. */
+/** Minimum time between notifications of new events, and after a failed one (ms). At 50, events arrived 29 ms late. */
 const announceMs = 10
 const announceRetryMs = 1_000
 
-/** Listens for events of other processes on a dedicated connection. Reconnects when cut off. */
-export class Listener {
-  readonly #database: Database
-  readonly #heard: (payload: string) => void
+/** Maximum wait for the last notification on close (ms). */
+const lastAnnounceMs = 1_000
+
+export interface NotificationsOptions {
+  readonly connections: Connections
+  /** Unquoted: also the channel. */
+  readonly schema: string
+  readonly processes: () => number
+}
+
+/**
+ * Signals between processes. Listens on a connection of its own, and reconnects when cut off. Tells of new events after
+ * their commit, in a statement of its own: a commit that notifies holds a global lock through its fsync.
+ */
+export class Notifications {
+  readonly #options: NotificationsOptions
+  /** Payload by which a process ignores its own news. */
+  readonly #self: string = randomUUID()
+  readonly #throttle: NotifyThrottle
+  #listener: DatabaseListener | undefined
   #client: pg.Client | undefined
   #isListening = false
-  /** Last event id handed out, as of the last check. */
+  /** Last event's id, as of the last check. */
   #lastId: unknown
   #timer: Timer | undefined
   #isStopped = false
+  #isDue = false
+  #announcing: Promise<void> | undefined
+  readonly #sending = new Set<Promise<unknown>>()
 
-  /** @param heard called with the payload of each notification, and with `any` when some may have been missed */
-  constructor(database: Database, heard: (payload: string) => void) {
-    this.#database = database
-    this.#heard = heard
+  constructor(options: NotificationsOptions) {
+    this.#options = options
+    this.#throttle = new NotifyThrottle(options.processes, () => this.#listener?.heard('new'))
   }
 
   /** True while notifications arrive, as far as this process knows. */
@@ -37,16 +57,23 @@ export class Listener {
     return this.#isListening
   }
 
-  async start(): Promise<void> {
+  listen(listener: DatabaseListener): void {
+    if (this.#listener !== undefined) return
+    this.#listener = listener
+    void this.#connect()
+  }
+
+  async #connect(): Promise<void> {
+    const { connections, schema } = this.#options
     try {
-      const client = await this.#database.connect()
+      const client = await connections.connect()
       this.#client = client
       client.on('notification', ({ payload = '' }) => this.#heard(payload))
       client.once('end', () => this.#reconnect())
-      this.#lastId = await this.#readLastId(client, `LISTEN ${quoted(this.#database.channel)};`)
+      this.#lastId = await this.#readLastId(client, `LISTEN ${quoted(schema)};`)
       if (this.#isStopped) return void (await client.end())
       this.#isListening = true
-      this.#heard('any')
+      this.#listener?.heard('any')
       this.#check(client)
     } catch {
       // An outage is logged where events can't be accepted.
@@ -55,18 +82,26 @@ export class Listener {
     }
   }
 
+  #heard(payload: string): void {
+    if (payload === this.#self) return
+    // Another process's `self`: it accepted events.
+    if (/^[0-9a-f-]{36}$/.test(payload)) this.#throttle.notified()
+    else this.#listener?.heard(payload as Signal)
+  }
+
   async #readLastId(client: pg.Client, first = ''): Promise<unknown> {
-    const results = rowsOfEach(await client.query(`${first}SELECT ${lastId(this.#database.schema)}::text AS id`))
+    const { schema } = this.#options
+    const results = rowsOfEach(await client.query(`${first}SELECT max(id)::text AS id FROM ${quoted(schema)}.event`))
     return results.at(-1)?.[0]?.['id']
   }
 
-  /** Ends a connection that no longer answers. A new last id reveals events whose process died before notifying. */
+  /** Ends a connection that no longer answers. If the last id moved unheard, a process died before it notified. */
   #check(client: pg.Client): void {
     this.#timer = setTimeout(() => {
       if (this.#client !== client) return
       this.#readLastId(client).then(
         (id) => {
-          if (id !== this.#lastId) this.#heard('new')
+          if (id !== this.#lastId) this.#listener?.heard('new')
           this.#lastId = id
           this.#check(client)
         },
@@ -80,63 +115,52 @@ export class Listener {
     this.#client = undefined
     this.#isListening = false
     if (this.#isStopped) return
-    this.#timer = setTimeout(() => void this.start(), reconnectDelayMs)
+    this.#timer = setTimeout(() => void this.#connect(), reconnectDelayMs)
     unref(this.#timer)
   }
 
-  async stop(): Promise<void> {
-    this.#isStopped = true
-    clearTimeout(this.#timer)
-    await this.#client?.end().catch(() => {})
-  }
-}
-
-/**
- * Notifies other processes of new events, after their commit: Postgres serialises commits that notify, each through its
- * wait for the disk. If this process ends before that, the others find the events at their next poll.
- */
-export class Announcements {
-  readonly #database: Database
-  readonly #sender: string
-  #isDue = false
-  #isStopped = false
-  #running: Promise<void> | undefined
-
-  /** @param sender the payload of the notifications */
-  constructor(database: Database, sender: string) {
-    this.#database = database
-    this.#sender = sender
-  }
-
-  /** Announces new events: at once, then once more for all that follow within `announceMs`. */
-  announce(): void {
+  notify(signal: Signal): void {
+    if (signal !== 'new') {
+      const sent = this.#send('reading', signal)
+      this.#sending.add(sent)
+      return void sent.then(() => this.#sending.delete(sent))
+    }
+    // At once, then once more for all that follow within `announceMs`.
     this.#isDue = true
-    if (!this.#isStopped) this.#running ??= this.#run()
+    if (!this.#isStopped) this.#announcing ??= this.#announce()
   }
 
-  async #run(): Promise<void> {
+  async #announce(): Promise<void> {
     while (this.#isDue && !this.#isStopped) {
-      const waitMs = (await this.#notify()) ? announceMs : announceRetryMs
+      const waitMs = (await this.#tellNew()) ? announceMs : announceRetryMs
       await new Promise<void>((resolve) => unref(setTimeout(resolve, waitMs)))
     }
-    this.#running = undefined
+    this.#announcing = undefined
   }
 
-  /** Returns false if the notification must be sent again. */
-  async #notify(): Promise<boolean> {
+  async #tellNew(): Promise<boolean> {
     this.#isDue = false
-    try {
-      await this.#database.accepting.query('SELECT pg_notify($1, $2)', [this.#database.channel, this.#sender], 'notify')
-      return true
-    } catch {
-      this.#isDue = true
-      return false
-    }
+    const isSent = await this.#send('accepting', this.#self)
+    this.#isDue ||= !isSent
+    return isSent
+  }
+
+  #send(on: 'accepting' | 'reading', payload: string): Promise<boolean> {
+    const { connections, schema } = this.#options
+    const text = `SELECT pg_notify(${literal(schema)}, ${literal(payload)})`
+    return connections.send({ on, parts: [text] }).then(
+      () => true,
+      () => false,
+    )
   }
 
   /** Sends what is due, then nothing more. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    if (this.#isDue) await this.#notify()
+    this.#throttle.stop()
+    clearTimeout(this.#timer)
+    const sent = Promise.all([...this.#sending, this.#isDue && this.#tellNew()])
+    await within(lastAnnounceMs, sent, () => [])
+    await this.#client?.end().catch(() => {})
   }
 }

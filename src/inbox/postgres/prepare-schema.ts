@@ -4,7 +4,7 @@ import { createSchema, literal, lockClass, type Migration, migrations, migration
 
 /** Tables on which the inbox needs all rights. */
 const tableNames = [
-  ...['key', 'event', 'owner', 'dead_letter', 'handled', 'activity', 'claim'],
+  ...['event', 'lane', 'process', 'removed_handler', 'activity'],
   ...['expectation', 'expectation_end', 'operation', 'pause'],
 ]
 
@@ -46,21 +46,14 @@ export async function prepareSchema(client: SchemaClient, schema: string, all = 
   return isChanged
 }
 
-/** Selects the ids of each sequence. `key` has no index on ids, but its newest rows have the highest. */
+/** Selects the ids of each sequence. An event behind its lane's position would never be read. */
 const idsOf = (schema: string): Readonly<Record<string, readonly string[]>> => ({
-  [`${literal(`${schema}.event_id`)}::regclass`]: [
-    `SELECT max(id) FROM ${schema}.event`,
-    `SELECT max(id) FROM ${schema}.handled`,
-    `SELECT max(event_id) FROM ${schema}.dead_letter`,
-    `SELECT max(id) FROM (SELECT id FROM ${schema}.key ORDER BY accepted_at DESC LIMIT 1000) newest`,
-  ],
-  ...Object.fromEntries(
-    ['dead_letter', 'claim'].map((table) => [
-      `pg_get_serial_sequence(${literal(`${schema}.${table}`)}, 'id')::regclass`,
-      [`SELECT max(id) FROM ${schema}.${table}`],
-    ]),
-  ),
+  [sequenceOf(schema, 'event')]: [`SELECT max(id) FROM ${schema}.event`, `SELECT max(position) FROM ${schema}.lane`],
+  [sequenceOf(schema, 'operation')]: [`SELECT max(id) FROM ${schema}.operation`],
 })
+
+const sequenceOf = (schema: string, table: string): string =>
+  `pg_get_serial_sequence(${literal(`${schema}.${table}`)}, 'id')::regclass`
 
 /**
  * Raises sequences that are behind their tables: a failover to a logical replica copies rows but no sequences, and new
@@ -189,7 +182,7 @@ async function checkRights(client: SchemaClient, schema: string): Promise<void> 
        WHEN relkind = 'r' AND relname = ANY ($2) THEN has_table_privilege(pg_class.oid, 'SELECT')
          AND has_table_privilege(pg_class.oid, 'INSERT') AND has_table_privilege(pg_class.oid, 'UPDATE')
          AND has_table_privilege(pg_class.oid, 'DELETE')
-       WHEN relkind = 'S' AND relname = 'event_id' THEN has_sequence_privilege(pg_class.oid, 'USAGE')
+       WHEN relkind = 'S' AND relname = 'event_id_seq' THEN has_sequence_privilege(pg_class.oid, 'USAGE')
        ELSE true END)`,
     [schema, tableNames],
   )

@@ -1,5 +1,5 @@
 import { countdown, forLastSteps } from '../../internal/countdown.ts'
-import { type MaybePromise, whenever } from '../../internal/maybe-promise.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { within } from '../../internal/timers.ts'
 import { Closing } from '../closing.ts'
 import type {
@@ -8,7 +8,6 @@ import type {
   AcceptOptions,
   CloseOptions,
   CloseReport,
-  ExpectationChanges,
   Inbox,
   InboxHost,
   UnfinishedEvent,
@@ -17,25 +16,37 @@ import { StoredActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
 import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
-import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from '../reading.ts'
+import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
+import { FailureLog } from './periodic-task.ts'
 import { activityTable } from './activity.ts'
-import { keepUnreadable, SqlDeadLetters } from './dead-letters.ts'
+import type { Database } from './database.ts'
+import { SqlDeadLetters } from './dead-letters.ts'
+import { keepUnreadable } from './discards.ts'
 import { SqlEvents } from './events.ts'
 import { readExpected } from './expected.ts'
+import { Intake, newEventOf, storedChanges } from './intake.ts'
 import { operationTable } from './operations.ts'
 import { pauseTable } from './pauses.ts'
-import { FailureLog } from './periodic-task.ts'
 import type { Signal } from './signal.ts'
-import type { EventStore, OwedExpectationChanges } from './store.ts'
-import type { SqlTables } from './tables.ts'
 import { Upkeep } from './upkeep.ts'
 import { SqlWorker } from './worker.ts'
 
 export interface SqlInboxOptions {
   readonly handles: boolean
   readonly concurrency: number
+  /** How long event keys are remembered (ms). */
+  readonly ttlMs: number
   /**
-   * False where nothing runs between requests: the store then does the upkeep, and no activity is recorded.
+   * How long lanes stay with a process that stopped responding (ms).
+   * @defaultValue 30_000, unused in a database of one process
+   */
+  readonly leaseMs?: number
+  /** How long an event may wait for an unreachable database (ms). Absent: as long as a step takes. */
+  readonly timeoutMs?: number
+  /** Dead letters kept. Absent: all. */
+  readonly maxDeadLetters?: number
+  /**
+   * False where nothing runs between requests: the database then does the upkeep, and no activity is recorded.
    * @defaultValue true
    */
   readonly isAlwaysOn?: boolean
@@ -44,53 +55,53 @@ export interface SqlInboxOptions {
 /** Longest wait on close for the last writes, and for the connections (ms). */
 const disconnectMs = 1_000
 
-/** The inbox over a database: accepts events into its store, and handles them with a worker. */
+/** The inbox over a database: accepts events into it, and handles them with a worker. */
 export class SqlInbox implements Inbox {
   readonly deadLetters: SqlDeadLetters
   readonly events: SqlEvents
   readonly pauses: StoredPauses
   readonly operations: StoredOperations
   readonly activity?: (since: Date) => Promise<readonly ActivityMinute[]>
+  readonly upkeep: Upkeep
   readonly #host: InboxHost
-  readonly #store: EventStore
+  readonly #database: Database
+  readonly #isAlwaysOn: boolean
   readonly #worker: SqlWorker | undefined
+  readonly #intake: Intake
   readonly #activity: StoredActivity | undefined
-  readonly #upkeep: Upkeep | undefined
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
-  constructor(host: InboxHost, store: EventStore, { handles, concurrency, isAlwaysOn = true }: SqlInboxOptions) {
+  constructor(host: InboxHost, database: Database, options: SqlInboxOptions) {
+    const { handles, timeoutMs, maxDeadLetters, isAlwaysOn = true, leaseMs = 30_000, ...limits } = options
     this.#host = host
-    this.#store = store
-    const worker = handles ? new SqlWorker({ store, host, concurrency }) : undefined
+    this.#database = database
+    this.#isAlwaysOn = isAlwaysOn
+    const worker = handles ? new SqlWorker({ database, host, leaseMs, ...limits }) : undefined
     this.#worker = worker
-    const check = () => {
-      this.#closing.checkOpen()
-      store.replays.check?.()
-    }
-    this.deadLetters = new SqlDeadLetters(store.tables, { ...store.replays, check }, { host, replace: store.replace })
-    this.events = new SqlEvents(store.tables, store.reading, worker)
-    const applyPauses = worker && ((pauses: readonly Pause[]) => worker.applyPauses(pauses))
-    this.operations = new StoredOperations(operationTable(store.tables))
-    this.pauses = new StoredPauses(pauseTable(store.tables), { host, applyPauses })
+    const stored = () => this.#stored()
+    this.#intake = new Intake({ database, host, timeoutMs, stored })
+    this.deadLetters = new SqlDeadLetters(database, {
+      host,
+      check: () => this.#closing.checkOpen(),
+      replayed: () => worker?.wake(),
+    })
+    this.events = new SqlEvents(database, worker)
+    this.operations = new StoredOperations(operationTable(database))
+    const applyPauses = worker && ((pauses: Parameters<SqlWorker['applyPauses']>[0]) => worker.applyPauses(pauses))
+    this.pauses = new StoredPauses(pauseTable(database), { host, applyPauses })
+    const { deadLetters, pauses } = this
+    this.upkeep = new Upkeep({ database, host, worker, deadLetters, pauses, maxDeadLetters, stored, ttlMs: limits.ttlMs })
     if (isAlwaysOn) {
       const activity = this.#recordActivity()
       this.#activity = activity
       this.activity = (since) => activity.since(since)
-      this.#upkeep = new Upkeep({
-        store,
-        worker,
-        deadLetters: this.deadLetters,
-        pauses: this.pauses,
-        logger: host.logger,
-      })
     }
-    store.open((tables) => this.#opened(tables))
+    database.open(() => this.#opened())
   }
 
   #recordActivity(): StoredActivity {
-    const { tables, isTransient } = this.#store
-    const log = new FailureLog(this.#host.logger, isTransient)
-    const { write, read } = activityTable(tables, crypto.randomUUID())
+    const log = new FailureLog(this.#host.logger, (error) => this.#database.failure(error) !== undefined)
+    const { write, read } = activityTable(this.#database, crypto.randomUUID())
     const activity = new StoredActivity({
       write: (minutes) => write(minutes).then(() => log.succeeded()),
       read,
@@ -104,49 +115,84 @@ export class SqlInbox implements Inbox {
     return this.#closing.hasStarted
   }
 
-  async #opened(tables: SqlTables): Promise<void> {
-    if (this.#closing.hasStarted) return
+  async #opened(): Promise<void> {
+    if (this.hasClosed) return
     if (this.#worker !== undefined) {
-      this.pauses.take(await pauseTable(tables).list())
-      await this.#worker.start({ heard: (signal) => this.#heard(signal), lost: (error) => this.#lost(error) }, tables)
+      await this.pauses.read()
+      await this.#worker.start()
     }
-    if (this.#closing.hasStarted) return
-    this.#upkeep?.start()
+    if (this.hasClosed) return
+    this.#database.listen?.({
+      flush: () => this.#flush(),
+      heard: (signal) => this.#heard(signal),
+      lost: (error) => this.#lost(error),
+    })
+    if (!this.#isAlwaysOn) return
+    this.upkeep.start()
     this.#activity?.start()
   }
 
+  /** There may be new events. */
+  #stored(): void {
+    this.#database.notify?.('new')
+    this.#worker?.wake()
+  }
+
+  #heard(signal: Signal): void {
+    const [kind, id = ''] = signal.split(' ')
+    if (kind === 'stop') return this.#worker?.stopId(id)
+    this.upkeep.heard(signal)
+    if (signal === 'awaited' || signal === 'any') this.#worker?.lease.claimAwaited()
+    if (signal === 'new' || signal === 'due' || signal === 'any') this.#worker?.wake()
+  }
+
+  #flush(): void {
+    this.#intake.flush()
+    this.#worker?.flush()
+  }
+
+  /** Stops at once: another process has the storage. */
+  #lost(error: Error): void {
+    this.#worker?.abandon(error.message)
+    this.#activity?.stop()
+    void this.upkeep.stop()
+  }
+
   ready(): Promise<void> {
-    return this.#store.ready()
+    return this.#database.ready()
   }
 
   accept(accepted: AcceptedEvent, options: AcceptOptions = {}): MaybePromise<Acceptance> {
     this.#closing.checkOpen()
-    if (this.#worker?.jobs.get(accepted.event.key) !== undefined) return 'duplicate'
     const publishing = this.#worker?.publish()
     if (publishing !== undefined) return publishing.then(() => this.#accept(accepted, options))
     return this.#accept(accepted, options)
   }
 
-  #accept(accepted: AcceptedEvent, options: AcceptOptions): MaybePromise<Acceptance> {
+  #accept(accepted: AcceptedEvent, options: AcceptOptions): Promise<Acceptance> {
     const { handlersOf, expectations } = this.#host
     const begun = expectations?.(accepted)
-    const changes = begun && withOwed(begun, handlersOf)
-    const stored = (isNew: boolean): Acceptance => {
-      if (!isNew) return 'duplicate'
-      for (const { dueAt } of changes?.begins ?? []) this.#upkeep?.expect(dueAt)
+    const changes = begun && storedChanges(this.#database, accepted, begun, handlersOf)
+    const event = newEventOf(this.#database, accepted, handlersOf(accepted.event), changes)
+    // Known before the event is: its handlers could end before the answer is here.
+    const handled = options.waitUntil && this.#handled(accepted.event.key)
+    return this.#intake.add(event).then((acceptance) => {
+      if (acceptance !== 'accepted') return acceptance
+      for (const { dueAt } of changes?.begins ?? []) this.upkeep.expect(dueAt)
       // The event is stored. A server that waits, such as Next.js's, won't cut the handlers off.
-      const { key } = accepted.event
-      if (this.#worker?.jobs.get(key) !== undefined) options.waitUntil?.(this.#worker.handled(key))
-      return 'accepted'
-    }
-    const isNew = this.#store.accept({ accepted, owed: handlersOf(accepted.event), changes })
-    return whenever(isNew, stored)
+      if (handled !== undefined) options.waitUntil?.(handled)
+      return acceptance
+    })
+  }
+
+  /** Resolves once an event is handled. `undefined` if other processes may handle it. */
+  #handled(key: string): Promise<void> | undefined {
+    return this.#database.statements.shared === undefined ? this.#worker?.handled(key) : undefined
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {
     this.#closing.checkOpen()
-    const { accepting, tables } = this.#store
-    await keepUnreadable(accepting ?? tables, unreadable, this.#host.logger)
+    await keepUnreadable(this.#database, unreadable, this.#host.logger)
   }
 
   stats(): MaybePromise<InboxStats> {
@@ -157,23 +203,8 @@ export class SqlInbox implements Inbox {
     return historyOf(this.events, mediaId)
   }
 
-  expected(limit?: number): Promise<readonly OpenExpectation[]> {
-    return readExpected(this.#store.tables, limit)
-  }
-
-  #heard(signal: Signal): void {
-    const [what, id = ''] = signal.split(' ')
-    if (what === 'stop') return this.#worker?.stopId(id)
-    this.#upkeep?.heard(signal)
-    if (what !== 'pause' && what !== 'replay')
-      this.#worker?.wake(signal as Exclude<Signal, `stop ${string}` | 'pause' | 'replay'>)
-  }
-
-  /** Stops at once: another process has the storage. */
-  #lost(error: Error): void {
-    this.#worker?.abandon(error.message)
-    this.#activity?.stop()
-    void this.#upkeep?.stop()
+  expected(limit?: number): MaybePromise<readonly OpenExpectation[]> {
+    return readExpected(this.#database, limit)
   }
 
   close(options?: CloseOptions): Promise<CloseReport> {
@@ -183,36 +214,30 @@ export class SqlInbox implements Inbox {
   async #close(timeoutMs: number): Promise<CloseReport> {
     const left = countdown(timeoutMs)
     this.#worker?.stopStarting()
-    await within(left(), this.#store.accepted(), () => {})
-    const waiting = (await this.#worker?.finish(left)) ?? []
+    await within(left(), this.#intake.settle(), () => {})
+    await this.#worker?.finish(left)
     const last = forLastSteps(left)
     const running = (await this.#worker?.release(last)) ?? []
-    const held = [...waiting, ...running]
     // An event stored after this would be missing from the report.
-    await within(last(disconnectMs), this.#store.accepted(), () => {})
-    const isShared = this.#store.shared !== undefined
-    const unfinished = isShared ? running : [...held, ...(await this.#left(held))]
+    await within(last(disconnectMs), this.#intake.settle(), () => {})
+    const unfinished = await this.#unfinished(running)
     await within(last(disconnectMs), Promise.resolve(this.#activity?.finish()), () => {}).catch(() => {})
-    const closed = Promise.all([this.#upkeep?.stop(), this.#store.close()])
+    const closed = Promise.all([this.upkeep.stop(), this.#database.close()])
     await within(last(disconnectMs), closed, () => {}).catch(() => {})
     return { unfinished }
   }
 
-  async #left(held: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
+  async #unfinished(running: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
     // If the storage is lost, whoever took it handles its events.
-    if (!this.#store.holds) return []
-    const known = new Set(held.map(({ event }) => event.key))
+    if (this.#database.isOurs === false) return []
+    if (this.#database.statements.shared !== undefined) return running
+    const known = new Set(running.map(({ event }) => event.key))
     try {
-      return (await this.events.unfinished()).filter(({ event }) => !known.has(event.key))
+      const left = await this.events.unfinished()
+      return [...running, ...left.filter(({ event }) => !known.has(event.key))]
     } catch (error) {
       this.#host.logger.warn({ err: error }, 'the inbox could not list the events left in its storage')
-      return []
+      return running
     }
   }
 }
-
-/** Adds the handlers each overdue event would owe. */
-export const withOwed = (changes: ExpectationChanges, handlersOf: InboxHost['handlersOf']): OwedExpectationChanges => ({
-  ...changes,
-  begins: changes.begins.map((begin) => ({ ...begin, owed: handlersOf(begin.overdue.event) })),
-})

@@ -1,11 +1,11 @@
 import type { PauseStorage } from '../operations/pauses.ts'
 import type { Pause } from '../reading.ts'
-import type { SqlTables } from './tables.ts'
-
-const pauseMark = 'pause'
+import type { Database, Value } from './database.ts'
 
 // An empty handler means the whole inbox.
 const select = 'SELECT handler, since, paused_by FROM $pause'
+const insert = 'INSERT INTO $pause (handler, since, paused_by) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING'
+const remove = 'DELETE FROM $pause WHERE handler = $1'
 
 interface PauseRow {
   readonly handler: string
@@ -19,16 +19,15 @@ const toPause = ({ handler, since, paused_by: by }: PauseRow): Pause => ({
   ...(by !== null && { by }),
 })
 
-export const pauseTable = (tables: SqlTables): PauseStorage => ({
-  list: async () => (await tables.read<PauseRow>(select)).map(toPause),
-  async add({ handler = '', since, by = null }) {
-    const sql = 'INSERT INTO $pause (handler, since, paused_by) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING'
-    const [added = 0] = await tables.change([{ sql, values: [handler, since.getTime(), by] }], pauseMark)
-    return added > 0
-  },
-  async remove(handler = '') {
-    const sql = 'DELETE FROM $pause WHERE handler = $1'
-    const [removed = 0] = await tables.change([{ sql, values: [handler] }], pauseMark)
-    return removed > 0
-  },
-})
+export function pauseTable(database: Pick<Database, 'read' | 'change' | 'notify'>): PauseStorage {
+  const change = async (sql: string, values: readonly Value[]) => {
+    const [changed = 0] = await database.change([{ sql, values }])
+    database.notify?.('pause')
+    return changed > 0
+  }
+  return {
+    list: async () => (await database.read<PauseRow>(select)).map(toPause),
+    add: ({ handler = '', since, by = null }) => change(insert, [handler, since.getTime(), by]),
+    remove: (handler = '') => change(remove, [handler]),
+  }
+}

@@ -1,112 +1,157 @@
-import { throttled } from '../../internal/logger.ts'
+import { measure } from '../../internal/maybe-promise.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
-import { sleep } from '../../internal/timers.ts'
-import type { JobAttempt } from '../engine/job.ts'
-import { hasEnded, isRelease, type OwedHandlers } from '../engine/owed-handlers.ts'
-import { cutOff, type DeadResult, maxCrashes, type RetryResult, type Settling } from '../engine/settling.ts'
-import { withoutStack } from '../engine/stored.ts'
+import { later, sleep } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
-import { writeLetter } from './dead-letter-row.ts'
-import type { SqlJob } from './job.ts'
-import type { EventStore, Settled } from './store.ts'
+import type { Database } from './database.ts'
+import type { HeldLane } from './lane.ts'
 
-/** Delay before a failed write is retried: the first, and the maximum if the database refuses the write (ms). */
+/** Lanes per settle, and settles in flight: while one waits for the disk, the next is prepared. */
+const maxLanes = 500
+const maxInFlight = 2
+
+/** Ends that may be unrecorded before nothing starts any more: a crash would repeat the effects of all of them. */
+export const maxUnrecorded = 64
+
+/** Delay before a failed settle is repeated: the first, and the maximum if the database refuses it (ms). */
 const firstDelayMs = 100
 const maxDelayMs = 10_000
 
-/** Records the ends of attempts, retrying until it succeeds: a lost end repeats the event's handlers. */
-export class SqlSettling implements Settling<SqlJob> {
-  readonly retries = 'anywhere'
-  readonly #store: EventStore
-  readonly #host: InboxHost
-  readonly #owed: OwedHandlers | undefined
+export interface SettlingOptions {
+  readonly database: Pick<Database, 'run' | 'statements' | 'failure'>
+  readonly host: Pick<InboxHost, 'logger' | 'measured'>
+  /** Called when a lane has been released. `readyInMs`: when it can be claimed again. */
+  readonly released: (lane: HeldLane, readyInMs: number) => void
+  /** Called when a settle finds that a lane is not ours any more. */
+  readonly lost: (lane: HeldLane) => void
+  /** Called after each answer. */
+  readonly answered: () => void
+}
+
+type Sent = readonly (readonly [HeldLane, ReturnType<HeldLane['unsettled']>])[]
+
+/** Records ends of attempts and releases lanes, many in one step, until it works: a lost end repeats its handlers. */
+export class Settling {
+  readonly #options: SettlingOptions
   readonly #outage = new OutageLog()
-  #unrecorded = 0
-  #onSettled: (() => void) | undefined
+  readonly #dirty = new Set<HeldLane>()
+  #inFlight = 0
+  #isScheduled = false
+  #failures = 0
+  /** 1 after the database refused a settle: one lane may be the reason. */
+  #batch = maxLanes
+  #onIdle: (() => void) | undefined
+  #isStopped = false
 
-  constructor(store: EventStore, host: InboxHost, owed: OwedHandlers | undefined) {
-    this.#store = store
-    this.#host = host
-    this.#owed = owed
+  constructor(options: SettlingOptions) {
+    this.#options = options
   }
 
-  begin(attempt: JobAttempt<SqlJob>): Promise<DeadResult | undefined> | undefined {
-    const { job } = attempt
-    if (job.crashes >= maxCrashes) return Promise.resolve(cutOff(job, this.#host.logger))
-    return this.#owed?.check(attempt, job)
+  /** Settles what a lane has to tell, at the end of this event-loop turn at the earliest. */
+  add(lane: HeldLane): void {
+    if (!lane.isDirty) return
+    this.#dirty.add(lane)
+    this.#schedule()
   }
 
-  complete(attempt: JobAttempt<SqlJob>, recorded: () => void): void {
-    const { job } = attempt
-    this.#owed?.ended(attempt, job)
-    void this.#record({ kind: 'handled', job, handlers: this.#host.handlersOf(job.accepted.event) }, recorded)
+  #schedule(): void {
+    if (this.#isScheduled || this.#inFlight >= maxInFlight || this.#dirty.size === 0) return
+    this.#isScheduled = true
+    later(() => {
+      this.#isScheduled = false
+      void this.#settle()
+    })
   }
 
-  retry(attempt: JobAttempt<SqlJob>, retry: RetryResult, recorded: () => void): void {
-    const { job } = attempt
-    const { delayMs, completed, failures, counts } = retry
-    if (isRelease(retry)) {
-      const awaits = this.#awaited(attempt, completed)
-      return void this.#record({ kind: 'release', job, delayMs, completed, awaits }, recorded)
+  /** Sends what is ready, in this call. */
+  flush(): void {
+    void this.#settle()
+  }
+
+  /** Takes lanes of one owner, of which no settle is in flight. */
+  #take(): readonly HeldLane[] {
+    const taken: HeldLane[] = []
+    for (const lane of this.#dirty) {
+      if (lane.isInFlight || (taken[0] !== undefined && taken[0].owner !== lane.owner)) continue
+      this.#dirty.delete(lane)
+      if (lane.state === 'lost' || !lane.isDirty) continue
+      taken.push(lane)
+      if (taken.length >= this.#batch) break
     }
-    const failed = failures.length === 0 ? undefined : JSON.stringify(job.failedWith(failures))
-    void this.#record({ kind: 'retry', job, delayMs, completed, failed, counts: Number(counts !== false) }, recorded)
+    return taken
   }
 
-  /** Names of owed handlers only other processes have. Empty while this process has handlers left to run. */
-  #awaited(attempt: JobAttempt<SqlJob>, completed: readonly string[]): readonly string[] {
-    const { job, missing } = attempt
-    const isLeft = (name: string) => !hasEnded({ completed, failures: attempt.failures }, name)
-    if (this.#host.handlersOf(job.accepted.event).some(isLeft)) return []
-    return (job.owed ?? []).filter((name) => isLeft(name) && !missing.includes(name))
-  }
-
-  deadLetter(job: SqlJob, { completed, failures }: DeadResult, recorded: () => void): void {
-    const { key, accepted, number: attempts } = job
-    const failedAttempts = job.failedWith(failures)
-    const last = { failures: failures.map(withoutStack), failedAttempts, diedAt: new Date() }
-    const letter = writeLetter({ ...accepted, key, attempts, completed, ...last })
-    void this.#record({ kind: 'dead', job, completed, letter }, recorded)
-  }
-
-  progress(job: SqlJob, completed: readonly string[]): Promise<void> {
-    return this.#record({ kind: 'progress', job, completed }, () => {})
-  }
-
-  async #record(end: Settled, recorded: () => void): Promise<void> {
-    const { job } = end
-    this.#unrecorded++
-    for (let failures = 0; ; failures++) {
-      try {
-        const isOurs = await this.#store.settle(end)
-        this.#outage.worked()
-        // After a lost answer, the record may be our own.
-        if (!isOurs && failures === 0 && !job.hasEnded)
-          throttled(this.#host.logger).warn(
-            { key: job.key },
-            'the lease of an event was lost before its result was recorded',
-          )
-        break
-      } catch (error) {
-        // Given up, or released on close.
-        if (job.hasEnded) break
-        const isTransient = this.#store.isTransient(error)
-        if (!isTransient) this.#logRefused(job, error)
-        await sleep(isTransient ? firstDelayMs : Math.min(firstDelayMs * 2 ** failures, maxDelayMs))
-        if (job.hasEnded) break
+  async #settle(): Promise<void> {
+    const taken = this.#take()
+    const [first] = taken
+    if (first === undefined) return this.#checkIdle()
+    this.#inFlight++
+    for (const lane of taken) lane.isInFlight = true
+    this.#schedule()
+    try {
+      await this.#send(first.owner, taken)
+    } catch (error) {
+      await this.#failed(error, taken)
+    } finally {
+      this.#inFlight--
+      for (const lane of taken) {
+        lane.isInFlight = false
+        if (lane.state !== 'lost' && lane.isDirty) this.#dirty.add(lane)
       }
+      this.#schedule()
+      this.#options.answered()
+      this.#checkIdle()
     }
-    recorded()
-    if (--this.#unrecorded === 0) this.#onSettled?.()
   }
 
-  #logRefused({ key }: SqlJob, err: unknown): void {
-    this.#outage.failed(() =>
-      this.#host.logger.error({ err, key }, 'the inbox could not record the result of an event'),
+  async #send(owner: string, lanes: readonly HeldLane[]): Promise<void> {
+    const { database, host } = this.#options
+    const sent: Sent = lanes.map((lane) => [lane, lane.unsettled()])
+    const step = database.statements.settle(
+      owner,
+      sent.map(([, { lane }]) => lane),
+      sent.flatMap(([, { events }]) => events),
     )
+    const recorded = await measure(host.measured, 'record', () => database.run(step))
+    this.#outage.worked()
+    this.#failures = 0
+    if (this.#dirty.size === 0) this.#batch = maxLanes
+    const answers = new Map(recorded.map(({ media, readyInMs }) => [media, readyInMs]))
+    for (const [lane, unsettled] of sent) this.#answered(lane, unsettled, answers.get(lane.media))
   }
 
-  async settled(): Promise<void> {
-    if (this.#unrecorded > 0) await new Promise<void>((resolve) => (this.#onSettled = resolve))
+  #answered(lane: HeldLane, sent: Sent[number][1], readyInMs: number | undefined): void {
+    if (lane.state === 'lost') return
+    // Another process has it, or an earlier copy of this settle has released it.
+    if (readyInMs === undefined) return this.#options.lost(lane)
+    lane.settled(sent)
+    if (sent.lane.release !== undefined) this.#options.released(lane, readyInMs)
+  }
+
+  async #failed(error: unknown, lanes: readonly HeldLane[]): Promise<void> {
+    const { database, host } = this.#options
+    if (this.#isStopped) return
+    for (const lane of lanes) lane.mayBeSettled = true
+    const isTransient = database.failure(error) !== undefined
+    if (!isTransient) this.#batch = 1
+    if (!isTransient)
+      this.#outage.failed(() =>
+        host.logger.error({ err: error, lanes: lanes.length }, 'the inbox could not record the result of an event'),
+      )
+    await sleep(isTransient ? firstDelayMs : Math.min(firstDelayMs * 2 ** this.#failures++, maxDelayMs))
+  }
+
+  #checkIdle(): void {
+    if (this.#inFlight === 0 && this.#dirty.size === 0) this.#onIdle?.()
+  }
+
+  /** Resolves once nothing is left to record. */
+  async idle(): Promise<void> {
+    if (this.#inFlight > 0 || this.#dirty.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
+  }
+
+  /** Gives up: what is in flight still counts. */
+  stop(): void {
+    this.#isStopped = true
+    this.#dirty.clear()
   }
 }

@@ -1,8 +1,6 @@
 /**
- * Why a process looks for events. `new`: accepted just now. `due`: an older one is due again. `awaited`: some may wait
- * for this process's handlers. `timer`: time has passed. `any`: anything may have changed.
+ * A message between processes. `new`: an event was accepted. `due`: a lane is ready for another reason. `awaited`: some
+ * event may wait for this process's handlers. `pause`: pauses changed. `replay`: unreadable deliveries were marked.
+ * `stop`: an operator stops the handler of the event with that id. `any`: some signal may have been missed.
  */
-export type Reason = 'new' | 'due' | 'awaited' | 'timer' | 'any'
-
-/** A message between processes. `pause`: pauses changed. `replay`: unreadable deliveries were marked. */
-export type Signal = Exclude<Reason, 'timer'> | 'pause' | 'replay' | `stop ${string}`
+export type Signal = 'new' | 'due' | 'awaited' | 'any' | 'pause' | 'replay' | `stop ${string}`

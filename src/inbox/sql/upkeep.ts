@@ -1,81 +1,122 @@
-import type { Logger } from '../../internal/logger.ts'
+import { maxUnreadable } from '../engine/stored.ts'
+import type { InboxHost } from '../inbox.ts'
 import type { StoredPauses } from '../operations/pauses.ts'
-import type { SqlDeadLetters } from './dead-letters.ts'
 import { FailureLog, PeriodicTask } from './periodic-task.ts'
+import type { Database } from './database.ts'
+import type { SqlDeadLetters } from './dead-letters.ts'
+import { dropOldest } from './discards.ts'
+import { OverdueExpectations } from './expectations.ts'
 import type { Signal } from './signal.ts'
-import type { EventStore } from './store.ts'
 import type { SqlWorker } from './worker.ts'
 
 /** Longest delay between two reads of the pauses, and of the deadlines: while signals arrive, and without them (ms). */
 const pausesMs = { notified: 60_000, polling: 1_500 }
 const deadlinesMs = { notified: 60_000, polling: 1_000 }
 
+/** Longest delay between two looks for deliveries marked for replay, where no signal tells of them (ms). */
+const marksMs = 1_000
+
 /** Delay after a failure, and before acting on a signal (ms). */
 const retryMs = 1_000
 
 const firstExpiryMs = 500
 
+/** Delay before the next page of a database in which nothing has expired (ms), and how long that is good for. */
+const doneMs = 10_000
+const recentMs = 3_600_000
+
 export interface UpkeepOptions {
-  readonly store: EventStore
+  readonly database: Database
+  readonly host: Pick<InboxHost, 'logger'>
   readonly worker: SqlWorker | undefined
-  readonly deadLetters: SqlDeadLetters
-  readonly pauses: StoredPauses
-  readonly logger: Logger
+  readonly deadLetters: Pick<SqlDeadLetters, 'replayMarked'>
+  readonly pauses: Pick<StoredPauses, 'read'>
+  /** Dead letters kept. Absent: all. */
+  readonly maxDeadLetters: number | undefined
+  /** How long event keys are remembered (ms). */
+  readonly ttlMs: number
+  /** Called when there may be new events. */
+  readonly stored: () => void
 }
 
-/** Background work of an inbox: expires keys, replays marked deliveries, reads pauses, reports overdue expectations. */
+/** Background work of an inbox: expires keys, replays marked deliveries, reads pauses, fires overdue expectations. */
 export class Upkeep {
-  readonly #expiry: PeriodicTask
-  readonly #deadlines: PeriodicTask | undefined
-  readonly #pauses: PeriodicTask | undefined
-  #isEmpty = false
+  readonly #options: UpkeepOptions
+  readonly #expectations: OverdueExpectations
+  /** When an idle database is looked through again (`performance.now()`, ms). */
+  #expiresAt = 0
+  #expects = true
+  readonly #tasks: Readonly<Record<'expiry' | 'marks' | 'deadlines' | 'pauses', PeriodicTask>>
 
-  constructor({ store, worker, deadLetters, pauses, logger }: UpkeepOptions) {
-    const log = () => new FailureLog(logger, (error) => store.isTransient(error))
-    const isQuiet = () => worker?.isQuiet === true && this.#isEmpty
-    let isFirst = true
-    const expire = async () => {
-      await deadLetters.replayMarked()
-      // Start-up goes first.
-      const delayMs = isFirst ? firstExpiryMs : await store.expire()
-      isFirst = false
-      const hearsMarks = store.isNotified || worker === undefined
-      return hearsMarks ? delayMs : Math.min(delayMs, retryMs)
-    }
-    this.#expiry = new PeriodicTask(expire, retryMs, log(), () => isQuiet() && store.hasExpired)
-    if (worker === undefined) return
-    const mode = () => (store.isNotified ? 'notified' : 'polling')
-    const acceptDue = async () => {
-      this.#isEmpty = false
-      const nextMs = await store.acceptDue()
-      this.#isEmpty = nextMs === Number.POSITIVE_INFINITY
-      return Math.min(nextMs, deadlinesMs[mode()])
-    }
-    this.#deadlines = new PeriodicTask(acceptDue, retryMs, log(), isQuiet)
+  constructor(options: UpkeepOptions) {
+    const { database, host, worker, deadLetters, pauses, stored } = options
+    this.#options = options
+    this.#expectations = new OverdueExpectations(database, stored)
+    const task = (run: () => Promise<number>, canSkip?: () => boolean) =>
+      new PeriodicTask(
+        run,
+        retryMs,
+        new FailureLog(host.logger, (error) => database.failure(error) !== undefined),
+        canSkip,
+      )
+    const mode = () => (database.isListening ? 'notified' : 'polling')
+    const isNotified = () => database.isListening
     const readPauses = () => pauses.read().then(() => pausesMs[mode()])
-    this.#pauses = new PeriodicTask(readPauses, pausesMs.polling, log(), () => store.isNotified && !worker.hasPauses)
+    this.#tasks = {
+      expiry: task(
+        () => this.expire(),
+        () => database.isListening && performance.now() < this.#expiresAt,
+      ),
+      marks: task(() => deadLetters.replayMarked().then(() => (database.isListening ? pausesMs.notified : marksMs)), isNotified),
+      deadlines: task(
+        async () => Math.min(await this.acceptDue(), deadlinesMs[mode()]),
+        () => database.isListening && !this.#expects,
+      ),
+      pauses: task(readPauses, () => database.isListening && worker?.hasPauses !== true),
+    }
   }
 
   start(): void {
-    this.#expiry.start(0)
-    this.#deadlines?.start(0)
-    this.#pauses?.start(pausesMs.polling)
+    this.#tasks.expiry.start(firstExpiryMs)
+    this.#tasks.marks.start(0)
+    if (this.#options.worker === undefined) return
+    this.#tasks.deadlines.start(0)
+    this.#tasks.pauses.start(pausesMs.polling)
   }
 
-  expect(dueAt: Date): void {
-    this.#deadlines?.soon(Math.min(Math.max(0, dueAt.getTime() - Date.now()), retryMs))
+  /** Deletes a page of what has expired, and what there is too much of. Resolves with the delay before the next (ms). */
+  async expire(): Promise<number> {
+    const { database, host, maxDeadLetters } = this.#options
+    const { nextInMs } = await database.run(database.statements.expire())
+    const hasMore =
+      (await dropOldest(database, 'unreadable', maxUnreadable, host.logger)) ||
+      (maxDeadLetters !== undefined && (await dropOldest(database, 'events', maxDeadLetters, host.logger)))
+    // Nothing is left: in an idle database the next look is not worth a statement.
+    this.#expiresAt = hasMore || nextInMs < doneMs ? 0 : performance.now() + Math.min(recentMs, this.#options.ttlMs)
+    return hasMore ? 0 : nextInMs
+  }
+
+  /** Turns overdue expectations into events. Resolves with the time until the next (ms), Infinity if none is open. */
+  async acceptDue(): Promise<number> {
+    this.#expects = true
+    const nextInMs = await this.#expectations.step()
+    this.#expects = nextInMs !== Number.POSITIVE_INFINITY
+    return nextInMs
+  }
+
+  /** An expectation was stored. */
+  expect(dueAt: number): void {
+    this.#tasks.deadlines.soon(Math.min(Math.max(0, dueAt - Date.now()), retryMs))
   }
 
   heard(signal: Signal): void {
     const isUnknown = signal === 'any'
-    if (signal === 'pause' || isUnknown) this.#pauses?.soon(0)
-    if (signal === 'pause') return
-    this.#deadlines?.soon(retryMs)
-    if (signal === 'replay') this.#expiry.now()
-    else if (isUnknown) this.#expiry.soon(retryMs)
+    if (signal === 'pause' || isUnknown) this.#tasks.pauses.soon(0)
+    if (signal === 'replay' || isUnknown) this.#tasks.marks.soon(0)
+    if (signal === 'new' || isUnknown) this.#tasks.deadlines.soon(retryMs)
   }
 
   async stop(): Promise<void> {
-    await Promise.all([this.#expiry.stop(), this.#deadlines?.stop(), this.#pauses?.stop()])
+    await Promise.all(Object.values(this.#tasks).map((task) => task.stop()))
   }
 }

@@ -1,8 +1,7 @@
 import { WebhookError } from '../../errors.ts'
-import type { Timer } from '../../internal/timers.ts'
-import { inTransaction, isBusy, isSnapshotLock } from '../sqlite-tables/database.ts'
-import type { WrittenEvent } from '../sqlite-tables/events.ts'
-import type { Commits } from '../sqlite-tables/storage.ts'
+import { inTransaction, isBusy, isSnapshotLock } from './connection.ts'
+import type { Counter } from './counter.ts'
+import type { CommitOptions } from './database.ts'
 import type { OwnedFile } from './file.ts'
 
 /** Longest wait for another connection's lock (ms). A sender waits 3 s for its answer. */
@@ -10,13 +9,7 @@ const lockTimeoutMs = 1_800
 
 const lockRetryMs = 3
 
-const maxDeferralMs = 20
-
-/** Maximum number of deferred writes. After a crash their events are handled again. */
-const maxDeferred = 64
-
-interface Write {
-  readonly isHandlers: boolean
+interface Write extends CommitOptions {
   run(): void
   committed(): void
   failed(error: unknown): void
@@ -32,90 +25,76 @@ export interface CommitReports {
 }
 
 /**
- * Group commit: the writes of one event-loop turn share a transaction, and so one fsync. Deliveries arriving during the
- * fsync form the next batch. A deferrable write joins the next transaction, or gets one after {@link maxDeferralMs}.
- * While another connection holds the lock, writes wait outside SQLite, whose own busy handler would block the event
- * loop.
+ * Group commit: the writes of one event-loop turn share a transaction, and so one fsync; light ones alone need none.
+ * Deliveries arriving during the fsync form the next batch. While another connection holds the lock, writes wait outside
+ * SQLite, whose own busy handler would block the event loop.
  */
-export class GroupCommit implements Commits {
+export class GroupCommit {
   readonly #file: OwnedFile
+  readonly #counter: Counter
   readonly #reports: CommitReports
   #writes: Write[] = []
   #isScheduled = false
-  #deferred = 0
-  #deferredTimer: Timer | undefined
-  #isClosing = false
   #rejection: WebhookError | undefined
 
-  constructor(file: OwnedFile, reports: CommitReports) {
+  constructor(file: OwnedFile, counter: Counter, reports: CommitReports) {
     this.#file = file
+    this.#counter = counter
     this.#reports = reports
   }
 
-  get deferred(): number {
-    return this.#deferred
-  }
-
-  add<T>(write: () => T, { isHandlers = false, canWait = false } = {}): Promise<T> {
+  /**
+   * Resolves with the result of `write` after the commit. Rejects if it was rolled back.
+   * @param write may run more than once; all runs but the last are rolled back
+   */
+  add<T>(write: () => T, options?: CommitOptions): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#rejection !== undefined) return reject(this.#rejection)
       let result: T
-      this.#writes.push({
-        isHandlers,
-        run() {
-          result = write()
-        },
-        committed: () => resolve(result),
-        failed: reject,
-        deadline: undefined,
-      })
-      if (canWait) this.#scheduleDeferred()
-      else this.#schedule()
+      const run = () => {
+        result = write()
+      }
+      this.#writes.push({ ...options, run, committed: () => resolve(result), failed: reject, deadline: undefined })
+      this.#schedule()
     })
-  }
-
-  /** Stores an event at the end of the next transaction. */
-  accept(written: WrittenEvent): Promise<number | undefined> {
-    return this.add(() => this.#file.events.accept(written))
-  }
-
-  #scheduleDeferred(): void {
-    if (++this.#deferred === maxDeferred || this.#isClosing) return this.#schedule()
-    if (!this.#isScheduled) this.#deferredTimer ??= setTimeout(() => this.#flush(), maxDeferralMs)
   }
 
   #schedule(delayMs?: number): void {
     if (this.#isScheduled) return
+    this.#isScheduled = true
     const flush = () => {
       this.#isScheduled = false
       this.#flush()
     }
     if (delayMs === undefined) setImmediate(flush)
     else setTimeout(flush, delayMs)
-    this.#isScheduled = true
   }
 
   #flush(): void {
     const writes = this.#writes
     this.#writes = []
-    this.#deferred = 0
-    clearTimeout(this.#deferredTimer)
-    this.#deferredTimer = undefined
     this.#commit(writes)
   }
 
   #commit(writes: readonly Write[]): void {
     if (writes.length === 0) return
-    const { database, owner } = this.#file
     try {
-      inTransaction(database, () => {
-        owner.check()
-        for (const write of writes) write.run()
-      })
+      if (writes.every(({ isLight }) => isLight === true)) this.#file.withoutSync(() => this.#run(writes))
+      else this.#run(writes)
     } catch (error) {
       return this.#failed(writes, error)
     }
     for (const write of writes) write.committed()
+  }
+
+  #run(writes: readonly Write[]): void {
+    const { database, owner } = this.#file
+    inTransaction(database, () => {
+      owner.check()
+      this.#counter.keep(() => {
+        for (const write of writes) write.run()
+      })
+    })
   }
 
   #failed(writes: readonly Write[], error: unknown): void {
@@ -142,7 +121,7 @@ export class GroupCommit implements Commits {
       if (write.deadline > now) remaining.push(write)
       else write.failed(isSnapshotLock(error) ? this.#openQueryError(error) : error)
     }
-    this.#writes = [...this.#writes, ...remaining]
+    this.#writes = [...remaining, ...this.#writes]
     if (remaining.length > 0) this.#schedule(lockRetryMs)
   }
 
@@ -176,15 +155,9 @@ export class GroupCommit implements Commits {
     return false
   }
 
-  /** Resolves once every write is committed or rejected. From now on nothing is deferred. */
-  async settle(): Promise<void> {
-    this.#isClosing = true
-    if (this.#writes.length > 0) this.#schedule()
-    while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, lockRetryMs))
-  }
-
+  /** Rejects later writes. Resolves once every earlier one is committed or rejected. */
   async close(): Promise<void> {
     this.#rejection ??= new WebhookError('closing', 'the inbox is closed')
-    await this.settle()
+    while (this.#writes.length > 0) await new Promise((resolve) => setTimeout(resolve, lockRetryMs))
   }
 }

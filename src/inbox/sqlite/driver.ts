@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { WebhookError } from '../../errors.ts'
-import type { SqliteDatabase } from '../sqlite-tables/database.ts'
+import type { SqliteDatabase } from './connection.ts'
 
 /**
  * Opens a file with node:sqlite, or libsql where Node has none.

@@ -1,14 +1,11 @@
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { WebhookError } from '../../errors.ts'
-import { inTransaction, type SqliteDatabase } from '../sqlite-tables/database.ts'
-import { SqliteEvents } from '../sqlite-tables/events.ts'
-import { checkVersion, makeTables } from '../sqlite-tables/schema.ts'
-import { type SqliteTables, tablesOf } from '../sqlite-tables/storage.ts'
+import { inTransaction, type SqliteDatabase } from './connection.ts'
 import { openDatabase } from './driver.ts'
-import { hashKey } from './hash.ts'
 import { FileLease, lock, makePrivate, unlessLocked, unlock } from './lease.ts'
 import { takeFromThisProcess } from './openers.ts'
+import { checkTables, checkVersion, makeTables } from './schema.ts'
 
 /** Longest wait for another program's lock when the file is opened (ms). It blocks the event loop; a sender waits 3 s. */
 const openTimeoutMs = 2_500
@@ -16,7 +13,8 @@ const openTimeoutMs = 2_500
 /** The same for a reader (ms). Enough for a gap between the commits of a busy inbox. */
 const readTimeoutMs = 10_000
 
-export interface SqliteFile extends SqliteTables {
+export interface SqliteFile {
+  readonly database: SqliteDatabase
   readonly path: string
   close(): void
 }
@@ -24,6 +22,8 @@ export interface SqliteFile extends SqliteTables {
 /** The file of an inbox, owned by this process. */
 export interface OwnedFile extends SqliteFile {
   readonly owner: FileLease
+  /** Runs a transaction that need not be on disk before later ones are. */
+  withoutSync(run: () => void): void
   /** Gives the file to another inbox of this process. The connection stays open for reads. */
   unlock(): void
   /** Copies a deleted WAL into the file while this process still has it open: it contains acknowledged events. */
@@ -38,9 +38,10 @@ export function openFile(path: string): SqliteFile {
     return closedOnError(close, () => {
       unlessLocked(database, performance.now() + readTimeoutMs, () => {
         setPragmas(database)
+        checkTables(database)
         checkVersion(database)
       })
-      return { ...tablesOf(database, new SqliteEvents(database, hashKey)), path: pathOf(database), close }
+      return { database, path: pathOf(database), close }
     })
   })
 }
@@ -72,18 +73,24 @@ function checkRows(database: SqliteDatabase): void {
 }
 
 function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
+  let isLocked = false
+  const release = () => {
+    // Not a lock that another receiver has on this connection meanwhile. libsql keeps a closed connection and its locks
+    // until its statements are collected. The application may have closed its connection already.
+    if (isLocked) ignoreErrors(() => unlock(database))
+    isLocked = false
+  }
   const closeUnlocked = () => {
-    // libsql keeps a closed connection and its locks until its statements are collected. The application may have
-    // closed its connection already.
-    ignoreErrors(() => unlock(database))
+    release()
     closeDatabase()
   }
   return closedOnError(closeUnlocked, () => {
     const path = pathOf(database)
     const deadline = performance.now() + openTimeoutMs
     // Before the file is taken from another receiver, which would end although this one cannot begin.
-    unlessLocked(database, deadline, () => inTransaction(database, () => {}))
+    unlessLocked(database, deadline, () => inTransaction(database, () => checkVersion(database)))
     takeFromThisProcess(path)
+    isLocked = true
     lock(database, path)
     const owner = unlessLocked(database, deadline, () => {
       // Without the schema name, this would also change the lock file.
@@ -101,12 +108,19 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
       ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
       closeUnlocked()
     }
-    const tables = tablesOf(database, new SqliteEvents(database, hashKey))
     const rescueLog = () => {
       // If a WAL exists, another process created it.
       if (!existsSync(`${path}-wal`)) ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
     }
-    return { ...tables, path, owner, close, unlock: () => unlock(database), rescueLog }
+    const withoutSync = (run: () => void) => {
+      database.exec('PRAGMA main.synchronous = NORMAL')
+      try {
+        run()
+      } finally {
+        database.exec('PRAGMA main.synchronous = FULL')
+      }
+    }
+    return { database, path, owner, withoutSync, close, unlock: release, rescueLog }
   })
 }
 

@@ -1,17 +1,12 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
 import type { EventRecord, InboxEvents, InboxStats, InspectedInbox, OpenExpectation } from '../reading.ts'
-import { retryStep } from '../sql/events.ts'
-import { readExpectedNow } from '../sql/expected.ts'
+import type { Database } from '../sql/database.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
-import { inTransaction } from '../sqlite-tables/database.ts'
-import { sqliteReading } from '../sqlite-tables/event-reading.ts'
-import { putBack } from '../sqlite-tables/replay.ts'
-import { tablesOver } from '../sqlite-tables/sql.ts'
-import { openFile } from './file.ts'
-
-/** Maximum number of dead letters replayed per commit. Deliveries to the process that owns the file wait for it. */
-const maxCommit = 100
+import { inTransaction } from './connection.ts'
+import { SyncDatabase } from './database.ts'
+import { openFile, type SqliteFile } from './file.ts'
+import { hashKey } from './hash.ts'
 
 /** The file of a `sqliteInbox`, opened for inspection. */
 export interface InboxFile extends InspectedInbox {
@@ -39,36 +34,57 @@ export interface InboxFile extends InspectedInbox {
  */
 export function openInboxFile(path: string): InboxFile {
   if (!existsSync(path)) throw new WebhookError('invalid_option', `there is no inbox file ${path}`)
-  const file = openFile(path)
-  const { database, events } = file
-  // The process that has the inbox open does the checkpoints.
-  database.exec('PRAGMA wal_autocheckpoint = 0')
-  let isClosed = false
-  const checkOpen = () => {
-    if (isClosed) throw new WebhookError('closing', 'the file is closed')
-  }
-  const commit = <T>(write: () => T) => {
-    checkOpen()
-    return inTransaction(database, write)
-  }
-  const tables = tablesOver(file.sql, { hashKey: events.hashKey, checkOpen, commit: async (write) => commit(write) })
-  const reading = sqliteReading(tables)
-  const close = () => {
-    if (!isClosed) file.close()
-    isClosed = true
-  }
-  const inbox = inspectedInbox(tables, { replays: { putBack, maxCommit }, reading, close })
+  const database = new InspectedFile(openFile(path))
+  const inbox = inspectedInbox(database, { close: () => database.close() })
   return {
     ...inbox,
     stats: () => inbox.stats() as InboxStats,
-    expected: (limit) => readExpectedNow(tables, limit),
+    expected: (limit) => inbox.expected?.(limit) as unknown as readonly OpenExpectation[],
     events: {
       list: (query) => inbox.events.list(query),
       states: ['waiting', 'retrying', 'dead', 'handled'],
       outcomes: (keys) => inbox.events.outcomes(keys),
       get: (key) => inbox.events.get(key) as EventRecord | undefined,
-      retryNow: (key) => commit(() => file.sql.run(retryStep(tables, reading, key)) > 0),
+      retryNow: (key) => database.retryNow(key),
     },
-    close,
+    close: () => database.close(),
+  }
+}
+
+/** A file that another process may own. */
+class InspectedFile extends SyncDatabase {
+  readonly hashKey = hashKey
+  readonly #file: SqliteFile
+
+  constructor(file: SqliteFile) {
+    const unlimited = { ttlMs: Number.POSITIVE_INFINITY, maxWaiting: Number.POSITIVE_INFINITY, concurrency: 0 }
+    super(file.database, { ...unlimited, isStrict: false })
+    // The process that has the inbox open does the checkpoints.
+    file.database.exec('PRAGMA wal_autocheckpoint = 0')
+    this.#file = file
+  }
+
+  override open(): void {}
+
+  override readonly transaction: Database['transaction'] = () => {
+    throw new WebhookError('invalid_transaction', 'the file is open for inspection only')
+  }
+
+  protected override commit<T>(write: () => T): T {
+    this.checkOpen()
+    return inTransaction(this.#file.database, () => this.statements.counter.keep(write))
+  }
+
+  retryNow(key: string): boolean {
+    return this.commit(this.statements.retry(hashKey(key)).run) === true
+  }
+
+  protected override checkOpen(): void {
+    if (this.isClosed) throw new WebhookError('closing', 'the file is closed')
+  }
+
+  override close(): void {
+    if (!this.isClosed) this.#file.close()
+    this.isClosed = true
   }
 }

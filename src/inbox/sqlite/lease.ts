@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, openSync, statSync, truncateSync } from 'node:fs'
 import { basename } from 'node:path'
 import { WebhookError } from '../../errors.ts'
-import { isBusy, type SqliteDatabase } from '../sqlite-tables/database.ts'
-import { OwnerRow } from '../sqlite-tables/owner-row.ts'
+import { isBusy, type SqliteDatabase, type SqliteStatement } from './connection.ts'
 
 /** Longest wait for the lock of a process that is ending (ms). */
 const lockTimeoutMs = 1_000
@@ -12,10 +11,10 @@ const lockTimeoutMs = 1_000
 const checkedForMs = 5
 
 /**
- * `holdMs` of a recovering process. `alive`: a previous process that lost its lock stops in this time, because it
- * checks its token every 250 ms. `again`: a process that crashes right after booting does so before an event starts.
+ * Time before an event starts if the previous process may be alive (ms). It has lost its lock, and stops within this time,
+ * because it checks its token every 250 ms.
  */
-const holdMs = { alive: 750, again: 250 }
+const holdMs = 750
 
 /**
  * Locks a file for this process until {@link unlock} or the end of the connection. An OS lock on a second file: it ends
@@ -101,17 +100,21 @@ export function versionOf(database: SqliteDatabase): () => number {
  * alone isn't enough, since the OS releases it when anything in this process opens and closes the file, such as a
  * backup.
  */
-export class FileLease extends OwnerRow {
-  override readonly holdMs: number
+export class FileLease {
+  /** Minimum time before an event starts (ms). */
+  readonly holdMs: number
   lost: WebhookError
+  readonly #token = randomUUID()
+  readonly #owns: SqliteStatement
+  readonly #release: SqliteStatement
   readonly #files: readonly { readonly isSame: () => boolean; readonly moved: WebhookError }[]
   readonly #version: () => number
   #isLost = false
   #confirmedAt = 0
   #confirmedVersion: number | undefined
 
+  /** Takes over from the previous process. Call it in a transaction. */
   constructor(database: SqliteDatabase, path: string) {
-    super(database, randomUUID())
     const lost = (what: string) =>
       new WebhookError('unavailable', `${what}: this process handles no more events; restart it`)
     this.lost = lost(`another process has opened ${path}`)
@@ -121,10 +124,17 @@ export class FileLease extends OwnerRow {
       moved: lost(`${file} was deleted, moved or replaced while it was open`),
     }))
     this.#version = versionOf(database)
-    const { previous } = this
-    const isAlone = previous === undefined || previous.pid === process.pid || !isAlive(previous.pid)
-    this.holdMs = isAlone ? (previous?.running ? holdMs.again : 0) : holdMs.alive
-    this.begin(previous !== undefined, process.pid)
+    this.#owns = database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?')
+    this.#release = database.prepare('DELETE FROM inbox_owner WHERE token = ?')
+    const previous = database.prepare('SELECT pid FROM inbox_owner').get() as { pid: number } | null | undefined
+    this.holdMs = previous && previous.pid !== process.pid && isAlive(previous.pid) ? holdMs : 0
+    database.exec('DELETE FROM inbox_owner')
+    database.prepare('INSERT INTO inbox_owner (token, pid) VALUES (?, ?)').run(this.#token, process.pid)
+  }
+
+  /** Gives the file back. Call it in a transaction. */
+  release(): void {
+    this.#release.run(this.#token)
   }
 
   get isLost(): boolean {
@@ -134,7 +144,7 @@ export class FileLease extends OwnerRow {
   /** Throws {@link lost} if another process has taken over the file or it is gone. Call it in a transaction. */
   check(): void {
     // Without a row, node:sqlite and libsql return undefined, other drivers may return null.
-    this.#isLost ||= !this.sql.owns.get(this.token) || this.#isGone()
+    this.#isLost ||= !this.#owns.get(this.#token) || this.#isGone()
     if (this.#isLost) throw this.lost
     this.#confirmedAt = performance.now()
   }
@@ -150,7 +160,7 @@ export class FileLease extends OwnerRow {
     if (this.#isLost) return false
     if (performance.now() - this.#confirmedAt < checkedForMs) return true
     const version = this.#version()
-    if (version !== this.#confirmedVersion) this.#isLost = !this.sql.owns.get(this.token)
+    if (version !== this.#confirmedVersion) this.#isLost = !this.#owns.get(this.#token)
     this.#isLost ||= this.#isGone()
     this.#confirmedVersion = version
     this.#confirmedAt = performance.now()

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs'
 import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
-import type { SqliteStatement } from '../sqlite-tables/database.ts'
+import type { SqliteStatement } from './connection.ts'
 import type { OwnedFile } from './file.ts'
 
 /** Suspicious WAL size (bytes). SQLite checkpoints from 16 MB on. */

@@ -1,19 +1,12 @@
 import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import type { JobAttempt } from '../engine/job.ts'
-import type { Attempt, TransactionScope } from '../inbox.ts'
-import type { SqlJob } from '../sql/job.ts'
-import {
-  inSavepoint,
-  isConstraint,
-  isStorageFailure,
-  type Outcome,
-  type SqliteDatabase,
-} from '../sqlite-tables/database.ts'
-import { LentClient } from '../sqlite-tables/lent-client.ts'
-import { RecordedRuns, type Synchronous } from '../sqlite-tables/transactions.ts'
+import { sleep } from '../../internal/timers.ts'
+import type { TransactionScope } from '../inbox.ts'
+import type { HeldEvent } from '../sql/database.ts'
 import type { GroupCommit } from './commits.ts'
+import { inSavepoint, isConstraint, isStorageFailure, type Outcome, type SqliteDatabase } from './connection.ts'
 import type { OwnedFile } from './file.ts'
+import { RecordedRuns, type Synchronous } from './recorded-runs.ts'
 
 /** What `sqliteInbox` adds to a handler's context. */
 export interface SqliteTransactional<Database> {
@@ -43,41 +36,39 @@ export class SqliteTransactions {
   readonly #database: SqliteDatabase
   readonly #runs: RecordedRuns
 
-  constructor(commits: GroupCommit, { database, events }: OwnedFile) {
+  constructor(commits: GroupCommit, { database }: OwnedFile) {
     this.#commits = commits
     this.#database = database
-    this.#runs = new RecordedRuns(events, new LentClient(database))
+    this.#runs = new RecordedRuns(database, database)
   }
 
   async run<Result>(
-    attempt: JobAttempt<SqlJob>,
+    held: HeldEvent,
     scope: TransactionScope,
     run: (database: never) => MaybePromise<Result>,
   ): Promise<Result> {
-    const id = attempt.job.id as number
     let outcome: Outcome<Result> | undefined
     const write = () => {
       // Retried although it took effect: its answer was an error.
-      if (outcome !== undefined && this.#runs.isRecorded(id, scope.handler)) return
+      if (outcome !== undefined && this.#runs.isRecorded(held.id, scope.handler)) return
       outcome = undefined
-      outcome = inSavepoint(this.#database, () => this.#runs.run(id, scope, run))
+      outcome = inSavepoint(this.#database, () => this.#runs.run(held, scope, run))
     }
     try {
       await this.#commits.add(write, { isHandlers: true })
     } catch (error) {
-      if (outcome === undefined || !(await this.#isRecorded(attempt, scope.handler)))
-        throw failure(error, attempt, scope)
+      if (outcome === undefined || !(await this.#isRecorded(held.id, scope))) throw failure(error, scope)
     }
     return resultOf(outcome as unknown as Outcome<Result>, scope)
   }
 
   /** Looks up the record. Waits while the file can't be read. */
-  async #isRecorded(attempt: JobAttempt<SqlJob>, handler: string): Promise<boolean> {
-    while (!attempt.aborted) {
+  async #isRecorded(id: number, { handler, signal }: TransactionScope): Promise<boolean> {
+    while (!signal.aborted) {
       try {
-        return this.#runs.isRecorded(attempt.job.id as number, handler)
+        return this.#runs.isRecorded(id, handler)
       } catch {
-        await new Promise((resolve) => setTimeout(resolve, rereadMs))
+        await sleep(rereadMs)
       }
     }
     return false
@@ -91,8 +82,8 @@ function resultOf<Result>(outcome: Outcome<Result>, scope: TransactionScope): Re
   throw outcome.error
 }
 
-function failure(error: unknown, attempt: Attempt, scope: TransactionScope): unknown {
-  if (attempt.aborted) return attempt.signal.reason
+function failure(error: unknown, scope: TransactionScope): unknown {
+  if (scope.signal.aborted) return scope.signal.reason
   // A foreign key may be checked only at the commit.
   if (error instanceof WebhookError || isConstraint(error)) return error
   scope.storageFailed = isStorageFailure(error)

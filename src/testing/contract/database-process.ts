@@ -10,8 +10,8 @@ import type {
   SettledLane,
   StoredChanges,
   StoredEvent,
-} from '../../inbox/next/sql/database.ts'
-import { newEventOf } from '../../inbox/next/sql/intake.ts'
+} from '../../inbox/sql/database.ts'
+import { newEventOf } from '../../inbox/sql/intake.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import { eventOf } from './handling.ts'

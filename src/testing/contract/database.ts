@@ -1,5 +1,5 @@
 import type { EventOrder, InboxHost } from '../../inbox/inbox.ts'
-import type { Database } from '../../inbox/next/sql/database.ts'
+import type { Database } from '../../inbox/sql/database.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import {

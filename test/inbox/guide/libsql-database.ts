@@ -6,8 +6,8 @@ import { type Client, createClient, type InValue, type Row, type Transaction } f
 import { WebhookError } from '../../../src/errors.ts'
 import { defineInbox } from '../../../src/inbox/define-inbox.ts'
 import type { Acceptance, InboxDefinition, InboxHost, Transactional } from '../../../src/inbox/inbox.ts'
-import type * as port from '../../../src/inbox/next/sql/database.ts'
-import { SqlInbox } from '../../../src/inbox/next/sql/inbox.ts'
+import type * as port from '../../../src/inbox/sql/database.ts'
+import { SqlInbox } from '../../../src/inbox/sql/inbox.ts'
 import { unlessAborted } from '../../../src/internal/unless-aborted.ts'
 
 const ttlMs = 86_400_000

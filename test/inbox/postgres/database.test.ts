@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { Connections } from '../../../src/inbox/next/postgres/connections.ts'
-import type { Rows } from '../../../src/inbox/next/postgres/step.ts'
+import { Connections } from '../../../src/inbox/postgres/connections.ts'
+import type { Rows } from '../../../src/inbox/postgres/step.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { postgresTests } from './postgres-tests.ts'
 

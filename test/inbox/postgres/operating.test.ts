@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { InboxHost } from '../../../src/inbox/inbox.ts'
-import { PostgresDatabase } from '../../../src/inbox/next/postgres/database.ts'
+import { PostgresDatabase } from '../../../src/inbox/postgres/database.ts'
 import { hashKey, hashMedia } from '../../../src/inbox/postgres/keys.ts'
 import { openInboxDatabase, postgresInbox } from '../../../src/inbox/postgres.ts'
 import { SqlDeadLetters } from '../../../src/inbox/sql/dead-letters.ts'

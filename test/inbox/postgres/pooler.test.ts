@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { unreachable } from '../../../src/inbox/next/postgres/database.ts'
+import { unreachable } from '../../../src/inbox/postgres/database.ts'
 import { findPooler } from '../../../src/inbox/postgres/pooler.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { findPgBouncer, PgBouncer } from '../../support/postgres/pgbouncer.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { migrations } from '../../../src/inbox/next/postgres/schema.ts'
+import { migrations } from '../../../src/inbox/postgres/schema.ts'
 import {
   migrate,
   migrationSql,

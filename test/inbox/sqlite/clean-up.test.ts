@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { inTransaction } from '../../../src/inbox/next/sqlite/connection.ts'
-import { Expiration } from '../../../src/inbox/next/sqlite/expiration.ts'
+import { inTransaction } from '../../../src/inbox/sqlite/connection.ts'
+import { Expiration } from '../../../src/inbox/sqlite/expiration.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
 import { eventOf, until } from '../../support/inbox.ts'

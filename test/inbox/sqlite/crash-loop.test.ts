@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { openFile } from '../../../src/inbox/next/sqlite/file.ts'
+import { openFile } from '../../../src/inbox/sqlite/file.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { startProgram } from './processes/start.ts'

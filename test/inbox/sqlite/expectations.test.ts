@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ExpectationChanges } from '../../../src/inbox/inbox.ts'
-import { accept, expire, overdue } from '../../../src/inbox/next/sqlite/statements.ts'
+import { accept, expire, overdue } from '../../../src/inbox/sqlite/statements.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
 import { deliver } from '../../../src/testing/index.ts'

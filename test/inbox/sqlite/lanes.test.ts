@@ -7,9 +7,9 @@ import type {
   SettledEvent,
   SettledLane,
   StoredExpectation,
-} from '../../../src/inbox/next/sql/database.ts'
-import { ownFile } from '../../../src/inbox/next/sqlite/file.ts'
-import { FileDatabase } from '../../../src/inbox/next/sqlite/file-database.ts'
+} from '../../../src/inbox/sql/database.ts'
+import { ownFile } from '../../../src/inbox/sqlite/file.ts'
+import { FileDatabase } from '../../../src/inbox/sqlite/file-database.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { silent } from '../../support/silent.ts'
 import { untyped } from '../../support/untyped.ts'

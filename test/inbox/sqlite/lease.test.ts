@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { FileLease } from '../../../src/inbox/next/sqlite/lease.ts'
+import { FileLease } from '../../../src/inbox/sqlite/lease.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { freshPath, started } from './sqlite-tests.ts'

@@ -1,0 +1,143 @@
+import type { MediaEvent } from '../../events/media-service/catalogue.ts'
+import { LazyAbort } from '../../internal/lazy-abort.ts'
+import type { OwingAttempt } from '../engine/owed-handlers.ts'
+import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
+import type { AcceptedEvent, Attempt, ParkedRun } from '../inbox.ts'
+import type { FailedAttempt } from '../reading.ts'
+import type { Database, HeldEvent, StoredEvent } from './database.ts'
+import type { HeldLane } from './lane.ts'
+
+/** What an attempt needs of the worker. */
+export interface AttemptWorker {
+  readonly database: Pick<Database, 'transaction'>
+  /** False once the lease is over. */
+  readonly holds: boolean
+  isHandlerPaused(handler: string): boolean
+  park(attempt: SqlAttempt): boolean
+  unpark(attempt: SqlAttempt): void
+  progressed(attempt: SqlAttempt): Promise<void>
+}
+
+/** An attempt at the event whose turn it is in a lane. */
+export class SqlAttempt extends LazyAbort implements Attempt, OwingAttempt, HeldEvent {
+  readonly lane: HeldLane
+  readonly stored: StoredEvent
+  readonly accepted: AcceptedEvent
+  readonly number: number
+  readonly failedAttempts: readonly FailedAttempt[]
+  readonly owed: readonly string[] | undefined
+  readonly late: boolean
+  completed: readonly string[]
+  run: Attempt['run']
+  isPartial = false
+  isElsewhere = false
+  missing: readonly string[] = []
+  parked: ParkedRun | undefined
+  /** Set when its handlers begin or resume (ms since the epoch), `undefined` while it waits. */
+  since: number | undefined
+  /** True while it runs alone, counted: it may have made a process crash. */
+  isAlone = false
+  /** Resolves once it is no longer counted, because a limit holds it. */
+  uncountedAlone: Promise<void> | undefined
+  readonly #worker: AttemptWorker
+
+  /** @throws if the stored event is damaged */
+  constructor(lane: HeldLane, stored: StoredEvent, worker: AttemptWorker) {
+    super()
+    this.lane = lane
+    this.stored = stored
+    this.#worker = worker
+    const event = reviveEvent(JSON.parse(stored.event) as MediaEvent)
+    const time = event.emittedAt?.getTime() ?? Number.NEGATIVE_INFINITY
+    this.late = stored.late || (stored.attempts === 0 && !stored.isRetry && time < (lane.latestAt ?? time))
+    this.accepted = {
+      event: this.late ? Object.freeze({ ...event, late: true }) : event,
+      receivedAt: new Date(stored.receivedAt),
+      trace: stored.trace === null ? undefined : JSON.parse(stored.trace),
+    }
+    this.number = stored.attempts + 1
+    this.completed = JSON.parse(stored.completed)
+    this.failedAttempts = reviveFailedAttempts(stored.failed === null ? [] : JSON.parse(stored.failed))
+    this.owed = stored.owed === null ? undefined : JSON.parse(stored.owed)
+  }
+
+  get key(): string {
+    return this.accepted.event.key
+  }
+
+  get id(): number {
+    return this.stored.id
+  }
+
+  get owner(): string {
+    return this.lane.owner
+  }
+
+  get media(): string {
+    return this.lane.media
+  }
+
+  get turn(): number {
+    return this.lane.turn
+  }
+
+  /** Checks the clock: after a suspension, callers may run before the timer that aborts attempts. */
+  override get aborted(): boolean {
+    return super.aborted || !this.#worker.holds
+  }
+
+  override abort(reason: Error): void {
+    super.abort(reason)
+    this.parked?.abandon()
+    this.unpark()
+  }
+
+  get failures(): Attempt['failures'] {
+    return this.failedAttempts.at(-1)?.failures
+  }
+
+  get uncounted(): number {
+    return this.failedAttempts.filter(({ number }) => number === this.number).length
+  }
+
+  get owesNothing(): boolean {
+    return this.owed?.length === 0
+  }
+
+  isPaused(handler: string): boolean {
+    return this.#worker.isHandlerPaused(handler)
+  }
+
+  park(run: ParkedRun): boolean {
+    this.parked = run
+    if (this.#worker.park(this)) return true
+    this.parked = undefined
+    return false
+  }
+
+  unpark(): void {
+    if (this.parked !== undefined) this.#worker.unpark(this)
+  }
+
+  succeeded(handler: string): Promise<void> {
+    this.completed = [...this.completed, handler]
+    return this.#worker.progressed(this)
+  }
+
+  readonly transaction: NonNullable<Attempt['transaction']> = (scope, run) =>
+    this.#worker.database.transaction(this, scope, run)
+
+  /** What pages show while it runs. */
+  get shown(): RunningAttempt {
+    const handler = this.run?.handler
+    const { number } = this
+    return { number, startedAt: new Date(this.since ?? Date.now()), ...(handler !== undefined && { handler }) }
+  }
+}
+
+/** An attempt of this process, as pages show it. Once its end is recorded, the row has as many attempts as `number`. */
+export interface RunningAttempt {
+  readonly number: number
+  readonly startedAt: Date
+  readonly handler?: string
+}

@@ -1,0 +1,181 @@
+import type { Logger } from '../../internal/logger.ts'
+import { measure } from '../../internal/maybe-promise.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
+import { maxWaitMs, type Timer, unref } from '../../internal/timers.ts'
+import type { InboxHost } from '../inbox.ts'
+import type { Claim, Database } from './database.ts'
+
+/** Delay after a failed claim (ms). */
+const retryMs = 100
+
+/** Transient failures in a row before one is logged, and the minimum time between two logs (ms). */
+const failuresBeforeLog = 3
+const logIntervalMs = 60_000
+
+/** Minimum time between claims that wait for a lane (ms). */
+const waitIntervalMs = 200
+
+/** Longest time between two claims where no signals arrive (ms). With them, each renewal of the lease looks around. */
+const pollMs = 250
+
+/** Lanes that a claim may bring at most, however fast they end. */
+const maxLanes = 512
+
+/** Time in which lanes end that are handled fast (ms). */
+const fastMs = 100
+
+/** Marked lanes that this process has at a time: one runs, one is next. */
+const maxMarked = 2
+
+export interface ClaimingOptions {
+  readonly database: Pick<Database, 'run' | 'statements' | 'failure' | 'isListening' | 'listen'>
+  readonly host: Pick<InboxHost, 'logger' | 'measured'>
+  readonly concurrency: number
+  readonly owner: () => string
+  readonly mayClaim: () => boolean
+  /** Lanes that this process has and that are not about to leave, and how many of them are marked. */
+  readonly held: () => { readonly lanes: number; readonly marked: number }
+  /** Takes over claimed lanes, unless the process that claimed them is gone. */
+  readonly claimed: (lanes: Claim['lanes'], owner: string) => void
+  /** Called after a claim whose answer was lost: lanes may be ours without our knowing. */
+  readonly unknown: () => void
+}
+
+/** Claims lanes while there is room for them, one claim at a time. Otherwise waits for a wake-up or the end of a delay. */
+export class Claiming {
+  readonly #options: ClaimingOptions
+  readonly #logger: Logger
+  readonly #outage = new OutageLog()
+  /** How many lanes to hold. Grows while they end faster than claims bring them. */
+  #size: number
+  /** When a claim last brought all that there was room for. */
+  #claimedAt = Number.NEGATIVE_INFINITY
+  #isAwake = false
+  #isRunning = false
+  /** The last step that claims. One at a time: an adoption beside a claim would hand out its lanes twice. */
+  #last: Promise<unknown> = Promise.resolve()
+  #timer: Timer | undefined
+  #wakesAt = Number.POSITIVE_INFINITY
+  #isHeldUp = false
+  /** True if there may be more marked lanes than the last claim was to bring. */
+  #leftMarked = false
+  #waitedAt = Number.NEGATIVE_INFINITY
+  #failures = 0
+  #loggedAt = Number.NEGATIVE_INFINITY
+  #isStopped = false
+
+  constructor(options: ClaimingOptions) {
+    this.#options = options
+    this.#logger = options.host.logger
+    this.#size = 2 * options.concurrency
+  }
+
+  /** Claims now, or right after the claim under way. */
+  wake(): void {
+    this.#isAwake = true
+    if (this.#isRunning || this.#isStopped || !this.#options.mayClaim()) return
+    this.#isRunning = true
+    void this.#run().finally(() => {
+      this.#isRunning = false
+    })
+  }
+
+  /** Claims when `ms` have passed, at the latest. */
+  wakeIn(ms: number): void {
+    const at = performance.now() + ms
+    if (at >= this.#wakesAt || this.#isStopped) return
+    clearTimeout(this.#timer)
+    this.#wakesAt = at
+    this.#timer = setTimeout(
+      () => {
+        this.#wakesAt = Number.POSITIVE_INFINITY
+        this.wake()
+      },
+      Math.min(Math.max(ms, 0), maxWaitMs),
+    )
+    unref(this.#timer)
+  }
+
+  /** Claims again if the last one left something: call it when there is room. */
+  roomed(): void {
+    if (this.#isAwake || (this.#leftMarked && this.#options.held().marked < maxMarked)) this.wake()
+  }
+
+  /** Resolves once no claim is in flight. */
+  async idle(): Promise<void> {
+    await this.#last
+  }
+
+  /** Runs a step that claims lanes, and takes its lanes in, while no other does. */
+  alone<T>(run: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(run)
+    this.#last = result.catch(() => {})
+    return result
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  async #run(): Promise<void> {
+    while (this.#isAwake && !this.#isStopped && this.#options.mayClaim()) {
+      const { lanes, marked } = this.#options.held()
+      const room = this.#size - lanes
+      // Enough to do. Small claims would cost a statement each.
+      if (room < Math.max(1, this.#size / 4)) return
+      this.#isAwake = false
+      try {
+        await this.alone(() => this.#claim(room, Math.max(0, maxMarked - marked)))
+        this.#outage.worked()
+        this.#failures = 0
+      } catch (error) {
+        this.#options.unknown()
+        this.#logFailure(error)
+        this.wakeIn(retryMs)
+        return
+      }
+    }
+  }
+
+  async #claim(room: number, marked: number): Promise<void> {
+    const { database, host, owner: ownerOf, claimed } = this.#options
+    const owner = ownerOf()
+    const waits = this.#isHeldUp && performance.now() - this.#waitedAt > waitIntervalMs
+    if (waits) this.#waitedAt = performance.now()
+    const step = database.statements.claim({ owner, lanes: room, marked, waits })
+    const { lanes, nextInMs, isHeldUp } = await measure(host.measured, 'claim', () => database.run(step))
+    this.#isHeldUp = isHeldUp
+    const isFull = lanes.length >= room
+    this.#resize(isFull)
+    claimed(lanes, owner)
+    if (isFull) this.#isAwake = true
+    this.#leftMarked = lanes.filter(({ crashes }) => crashes > 0).length === marked
+    if (isHeldUp) this.wakeIn(waits ? waitIntervalMs : 0)
+    this.wakeIn(Math.min(nextInMs, this.#pollMs))
+  }
+
+  /** Claims more at a time while what a claim brings ends in no time, and fewer once it does not, or there are fewer. */
+  #resize(isFull: boolean): void {
+    const { concurrency, held } = this.#options
+    const isFast = held().lanes === 0 && performance.now() - this.#claimedAt < fastMs
+    this.#claimedAt = isFull ? performance.now() : Number.NEGATIVE_INFINITY
+    const size = isFull && isFast ? 2 * this.#size : isFull && held().lanes < this.#size / 2 ? this.#size : this.#size / 2
+    this.#size = Math.min(maxLanes, Math.max(2 * concurrency, size))
+  }
+
+  get #pollMs(): number {
+    const { database } = this.#options
+    return database.statements.shared === undefined || database.isListening ? Number.POSITIVE_INFINITY : pollMs
+  }
+
+  #logFailure(error: unknown): void {
+    if (this.#isStopped) return
+    if (this.#options.database.failure(error) === undefined)
+      return this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not claim events'))
+    // A claim that always times out looks transient too.
+    if (++this.#failures < failuresBeforeLog || performance.now() < this.#loggedAt + logIntervalMs) return
+    this.#loggedAt = performance.now()
+    this.#logger.warn({ err: error }, 'the inbox could not claim events and will retry')
+  }
+}

@@ -1,0 +1,227 @@
+import { LeaseClock } from '../../internal/lease-clock.ts'
+import { sleep } from '../../internal/timers.ts'
+import type { HandlerName, InboxHost } from '../inbox.ts'
+import { FailureLog, PeriodicTask } from './periodic-task.ts'
+import { ownNames } from './awaits.ts'
+import type { ClaimedLane, Database, Media, RunningEvents } from './database.ts'
+
+/** Lanes that await handlers, per claim. */
+const maxAwaited = 64
+
+/** Delay before lanes are looked for again for which there was no room (ms). */
+const noRoomMs = 100
+
+export interface LeaseOptions {
+  readonly database: Database
+  readonly host: Pick<InboxHost, 'handlers' | 'logger'>
+  readonly leaseMs: number
+  readonly running: () => RunningEvents
+  /** Lanes that this process has, or still has to settle. */
+  readonly known: () => readonly Media[]
+  /** How many lanes there is room for. */
+  readonly room: () => number
+  /** Takes over claimed lanes. */
+  readonly claimed: (lanes: readonly ClaimedLane[], owner: string) => void
+  /** Runs a step that claims lanes while no other does. */
+  readonly alone: <T>(run: () => Promise<T>) => Promise<T>
+  /** The lease expired by this process's clock. */
+  readonly cutOff: () => void
+  readonly renewed: () => void
+  /** The lease is lost for good, and with it all lanes. A new one has begun. */
+  readonly lost: () => void
+  /** A lane is ready. */
+  readonly ready: () => void
+}
+
+/**
+ * The lease of this process: a row that it renews, by the database's clock. After its expiry, which is final, others free its
+ * lanes, and it can record nothing. Cut off from the database, it goes by its own clock. In a database of one process there
+ * is none: the process has what it has.
+ */
+export class Lease {
+  readonly #options: LeaseOptions
+  readonly #clock: LeaseClock
+  readonly #task: PeriodicTask | undefined
+  #owner: string = crypto.randomUUID()
+  /** Handlers that are published. */
+  #published: readonly HandlerName[] = []
+  #hasJoined = false
+  /** Until when lanes may be ours without our knowing, after a lost answer (`performance.now()`, ms). */
+  #unknownUntil = Number.NEGATIVE_INFINITY
+  #renewedAt = 0
+  #gaveGrace = false
+  #takingOver: Promise<void> | undefined
+  #sweeping: Promise<void> | undefined
+  /** True if lanes may await our handlers that the sweep under way has not seen. */
+  #mayAwait = false
+
+  constructor(options: LeaseOptions) {
+    this.#options = options
+    const { database, host, leaseMs } = options
+    this.#clock = new LeaseClock(leaseMs, () => options.cutOff())
+    if (database.statements.shared === undefined) return
+    const log = new FailureLog(host.logger, (error) => database.failure(error) !== undefined)
+    this.#task = new PeriodicTask(() => this.#renew(), Math.min(leaseMs / 3, 1_000), log)
+  }
+
+  get owner(): string {
+    return this.#owner
+  }
+
+  /** True while this process may start something. */
+  get holds(): boolean {
+    const { database } = this.#options
+    if (!this.#hasJoined) return false
+    return database.statements.shared === undefined ? database.isOurs !== false : !this.#clock.isOver
+  }
+
+  /** True if handlers were added or removed since they were published. */
+  get hasNewHandlers(): boolean {
+    return this.#hasJoined && this.#task !== undefined && this.#published !== this.#options.host.handlers()
+  }
+
+  async join(): Promise<void> {
+    const { database, host } = this.#options
+    this.#clock.stop()
+    this.#owner = crypto.randomUUID()
+    const handlers = host.handlers()
+    const sentAt = performance.now()
+    await database.run(database.statements.join(this.#owner, handlers))
+    this.#published = handlers
+    this.#hasJoined = true
+    if (this.#task !== undefined) this.#clock.renewed(sentAt)
+    database.notify?.('awaited')
+  }
+
+  start(): void {
+    this.#renewedAt = performance.now()
+    this.#task?.start(0)
+  }
+
+  /** Looks for unknown lanes soon: a settle or a claim got no answer, or a strange one. */
+  lookForUnknown(): void {
+    this.#unknownUntil = performance.now() + 2 * this.#options.leaseMs
+    this.#task?.soon(0)
+  }
+
+  async publish(): Promise<void> {
+    const { database, host } = this.#options
+    const handlers = host.handlers()
+    const { shared } = database.statements
+    if (shared === undefined) return
+    await database.run(shared.publish(this.#owner, handlers, this.#published))
+    this.#published = handlers
+    database.notify?.('awaited')
+    this.claimAwaited()
+  }
+
+  async #renew(): Promise<number> {
+    const { database, leaseMs, running, renewed } = this.#options
+    const { shared } = database.statements
+    if (shared === undefined) return Number.POSITIVE_INFINITY
+    if (this.hasNewHandlers) await this.publish()
+    const sentAt = performance.now()
+    const { isLost, hasExpired, hasReady, hasAwaited } = await database.run(shared.renew(this.#owner, running()))
+    if (isLost) await this.#lost()
+    else this.#clock.renewed(sentAt)
+    renewed()
+    const givesGrace = this.#givesGrace()
+    // Not awaited: a takeover may wait for locks, and our own lease needs renewing meanwhile.
+    if (hasExpired && !givesGrace) this.#takingOver ??= this.#takeOver()
+    await this.#adopt()
+    if (hasAwaited) this.claimAwaited()
+    if (hasReady) this.#options.ready()
+    // The lease runs from when the renewal was sent, however slow the database is.
+    return Math.max(0, leaseMs / 3 - (performance.now() - sentAt))
+  }
+
+  /**
+   * After an outage of the database every process is late. Gives the others until the next renewal. Once only: if every
+   * renewal is late, the database is just slow.
+   */
+  #givesGrace(): boolean {
+    const isLate = performance.now() - this.#renewedAt > this.#options.leaseMs / 2
+    this.#renewedAt = performance.now()
+    this.#gaveGrace = isLate && !this.#gaveGrace
+    return this.#gaveGrace
+  }
+
+  async #lost(): Promise<void> {
+    await this.join()
+    this.#options.lost()
+  }
+
+  async #takeOver(): Promise<void> {
+    const { database, host, ready } = this.#options
+    const { shared } = database.statements
+    try {
+      while (shared !== undefined && (await database.run(shared.takeOver()))) ready()
+      database.notify?.('due')
+      ready()
+    } catch (error) {
+      if (database.failure(error) === undefined)
+        host.logger.error({ err: error }, 'the inbox could not take over events')
+    }
+    this.#takingOver = undefined
+  }
+
+  /** Takes in lanes that are ours but unknown. With each renewal: a claim without an answer may commit much later. */
+  async #adopt(): Promise<void> {
+    const { database, alone, known, claimed } = this.#options
+    const { shared } = database.statements
+    if (shared === undefined || performance.now() > this.#unknownUntil) return
+    await alone(async () => {
+      const owner = this.#owner
+      const lanes = await database.run(shared.adopt(owner, known()))
+      claimed(lanes, owner)
+    })
+  }
+
+  /** Claims lanes with events that await our handlers, or handlers that were removed. */
+  claimAwaited(): void {
+    this.#mayAwait = true
+    this.#sweeping ??= this.#sweep().finally(() => {
+      this.#sweeping = undefined
+    })
+  }
+
+  async #sweep(): Promise<void> {
+    const { database, host, alone, room, claimed } = this.#options
+    const { shared } = database.statements
+    if (shared === undefined) return
+    const claim = async () => {
+      const lanes = Math.min(maxAwaited, Math.max(1, room()))
+      const owner = this.#owner
+      const awaited = await database.run(shared.claimAwaited(owner, ownNames(host.handlers()), lanes))
+      claimed(awaited, owner)
+      return awaited.length === lanes && room() > 0
+    }
+    const failed = () => {
+      this.lookForUnknown()
+      return false
+    }
+    while (this.#mayAwait && this.holds) {
+      this.#mayAwait = false
+      while (this.holds && (await alone(claim).catch(failed)));
+      // There may be more than there was room for.
+      if (room() <= 0) await sleep(noRoomMs)
+      this.#mayAwait ||= room() <= 0
+    }
+  }
+
+  async stop(): Promise<void> {
+    await this.#task?.stop()
+    await this.#takingOver
+  }
+
+  /** Ends the lease, so that the next process gets the lanes at once. */
+  async leave(): Promise<void> {
+    const { database } = this.#options
+    this.#clock.stop()
+    if (!this.#hasJoined) return
+    this.#hasJoined = false
+    await database.run(database.statements.leave(this.#owner, this.#published))
+    database.notify?.('due')
+    if (this.#published.length > 0) database.notify?.('awaited')
+  }
+}

@@ -1,0 +1,356 @@
+import { WebhookError } from '../../errors.ts'
+import { sleep } from '../../internal/timers.ts'
+import type { OwedHandlers } from '../engine/owed-handlers.ts'
+import { type DeadResult, maxCrashes } from '../engine/settling.ts'
+import type { AttemptResult, InboxHost } from '../inbox.ts'
+import { Lanes } from './lanes.ts'
+import { Alone } from './alone.ts'
+import { type AttemptWorker, SqlAttempt } from './attempt.ts'
+import type { Database, StoredEvent } from './database.ts'
+import { endOf, notMade, type SettledEnd } from './ends.ts'
+import type { HeldLane } from './lane.ts'
+import { maxUnrecorded, type Settling } from './settling.ts'
+
+/** Delay before a count that failed is repeated (ms). */
+const countRetryMs = 100
+
+/** How long a lane rests here while a handler of it that was given up still runs (ms): others can run it sooner. */
+const stragglerMs = 1_000
+
+export interface TurnsOptions {
+  readonly database: Database
+  readonly host: InboxHost
+  readonly concurrency: number
+  readonly ttlMs: number
+  readonly owed: OwedHandlers | undefined
+  readonly settling: Pick<Settling, 'add'>
+  readonly holds: () => boolean
+  readonly lost: (lane: HeldLane) => void
+  /** Called when an event has ended for good, or is not held any more. */
+  readonly ended: (key: string) => void
+}
+
+/** Runs the events of lanes: each lane's one by one, lanes side by side. */
+export class Turns implements AttemptWorker {
+  readonly database: Database
+  readonly lanes: Lanes<HeldLane>
+  readonly alone = new Alone((lane) => this.lanes.addNext(lane))
+  /** Attempts under way or parked, by event key. */
+  readonly attempts = new Map<string, SqlAttempt>()
+  readonly parked = new Set<SqlAttempt>()
+  /** Attempts that have ended, but whose end is not recorded yet. */
+  readonly recording = new Set<SqlAttempt>()
+  readonly #options: TurnsOptions
+  readonly #byLane = new Map<HeldLane, SqlAttempt>()
+  /** Lanes of given-up attempts whose handlers have not obeyed the abort yet. */
+  readonly #stragglers = new Map<string, number>()
+  /** Lanes whose turn came after the end of the lease, by this process's clock. */
+  readonly #stalled = new Set<HeldLane>()
+  #pausedHandlers: ReadonlySet<string | undefined> = new Set()
+  #unrecorded = 0
+  #isStopped = false
+  #onIdle: (() => void) | undefined
+
+  constructor(options: TurnsOptions) {
+    this.#options = options
+    this.database = options.database
+    this.lanes = new Lanes(options.concurrency, (lane) => this.#start(lane))
+  }
+
+  get holds(): boolean {
+    return this.#options.holds()
+  }
+
+  get isPaused(): boolean {
+    return this.#pausedHandlers.has(undefined)
+  }
+
+  get hasPauses(): boolean {
+    return this.#pausedHandlers.size > 0
+  }
+
+  isHandlerPaused(handler: string): boolean {
+    return this.#pausedHandlers.has(handler)
+  }
+
+  pause(handlers: ReadonlySet<string | undefined>): void {
+    this.#pausedHandlers = handlers
+    this.#limit()
+    // Their attempts will skip the paused handler.
+    for (const attempt of this.parked) if (handlers.has(attempt.parked?.handler)) this.unpark(attempt)
+  }
+
+  #limit(): void {
+    // Attempts that were stopped while they waited for a limit need a turn to end.
+    if (this.#isStopped) return this.lanes.limit(Number.POSITIVE_INFINITY)
+    const isHeld = this.isPaused || this.#unrecorded >= maxUnrecorded
+    this.lanes.limit(isHeld ? 0 : this.#options.concurrency)
+  }
+
+  /** Gives a lane its first turn. */
+  add(lane: HeldLane): void {
+    this.lanes.add(lane)
+  }
+
+  #start(lane: HeldLane): void {
+    const attempt = this.#byLane.get(lane)
+    if (attempt?.parked !== undefined) return void this.#resume(attempt)
+    if (lane.state === 'lost' || lane.state === 'leaving' || this.#isStopped) return this.lanes.done()
+    if (!this.holds) {
+      this.#stalled.add(lane)
+      return this.lanes.done()
+    }
+    const stored = this.#nextOf(lane)
+    if (stored === undefined) return this.lanes.done()
+    if (lane.isSuspect(stored) && !this.alone.enter(lane)) {
+      lane.state = 'parked'
+      return this.lanes.done()
+    }
+    lane.state = 'running'
+    void this.#run(lane, stored)
+  }
+
+  /** The event whose turn it is. `undefined`: the lane goes back to the storage. */
+  #nextOf(lane: HeldLane): StoredEvent | undefined {
+    const { next } = lane
+    const isBlocked = next !== undefined && next.dueInMs > 0
+    const isRetryDue = next !== undefined && performance.now() >= lane.retryAt
+    if (this.#stragglers.has(lane.media)) this.leave(lane, stragglerMs)
+    else if (next === undefined || isBlocked || isRetryDue) this.leave(lane)
+    else return next
+    return undefined
+  }
+
+  leave(lane: HeldLane, restMs?: number): void {
+    lane.leave(restMs)
+    this.alone.leave(lane)
+    this.#options.settling.add(lane)
+  }
+
+  async #run(lane: HeldLane, stored: StoredEvent): Promise<void> {
+    const attempt = this.#attemptAt(lane, stored)
+    if (attempt === undefined) return
+    this.#byLane.set(lane, attempt)
+    this.attempts.set(attempt.key, attempt)
+    const result = (await this.#before(attempt)) ?? (await this.#options.host.handle(attempt.accepted, attempt))
+    this.#ended(attempt, result)
+  }
+
+  #attemptAt(lane: HeldLane, stored: StoredEvent): SqlAttempt | undefined {
+    try {
+      return new SqlAttempt(lane, stored, this)
+    } catch (error) {
+      const message = 'its stored event is damaged'
+      this.#options.host.logger.error({ id: stored.id, err: error }, `an event became a dead letter: ${message}`)
+      const failed = [{ number: stored.attempts, failures: [{ handler: 'none', message }], failedAt: new Date() }]
+      this.#settle(lane, {
+        ...{ media: lane.media, id: stored.id, kind: 'dead', attempts: stored.attempts, counts: false, delayMs: 0 },
+        ...{ completed: [], failed: JSON.stringify(failed), late: stored.late, awaits: [] },
+      })
+      this.lanes.done()
+      return undefined
+    }
+  }
+
+  /** What comes before the handlers. Returns the result of an attempt that is not to be made. */
+  async #before(attempt: SqlAttempt): Promise<AttemptResult | undefined> {
+    const { host, owed } = this.#options
+    const { lane, stored } = attempt
+    // The crash that marked the lane was not counted.
+    const isUncounted = stored.crashes === maxCrashes - 1 && lane.marks >= maxCrashes
+    if (stored.crashes >= maxCrashes || isUncounted) {
+      const message = `its handling was cut off ${maxCrashes} times`
+      host.logger.error({ key: attempt.key }, `an event became a dead letter: ${message}`)
+      return { status: 'dead', completed: attempt.completed, failures: [{ handler: 'none', message }] }
+    }
+    const dead: Promise<DeadResult | undefined> | undefined = owed?.check(attempt, attempt)
+    const result = dead && (await dead)
+    if (result !== undefined) return result
+    if (lane.isSuspect(stored)) await this.#count(attempt)
+    const { latestAt } = lane
+    const time = attempt.accepted.event.emittedAt?.getTime()
+    if (time !== undefined && !attempt.aborted) lane.latestAt = Math.max(latestAt ?? time, time)
+    attempt.since = Date.now()
+    // Another process has it, or a pause came meanwhile.
+    if (attempt.aborted || this.isPaused) return notMade
+    return undefined
+  }
+
+  /** Counts the event before it starts, committed: if the process dies, it was this one. */
+  async #count(attempt: SqlAttempt, isBack = false): Promise<void> {
+    const { crashes } = attempt.stored
+    const [from, to] = isBack ? [crashes + 1, crashes] : [crashes, crashes + 1]
+    while (attempt.lane.state !== 'lost') {
+      try {
+        const isOurs = await this.database.run(this.database.statements.count(attempt, from, to))
+        attempt.isAlone = !isBack
+        if (!isOurs) this.#options.lost(attempt.lane)
+        return
+      } catch {
+        if (attempt.aborted) return
+        await sleep(countRetryMs)
+      }
+    }
+  }
+
+  // Limits.
+
+  park(attempt: SqlAttempt): boolean {
+    const { lane } = attempt
+    if (this.#isStopped || this.parked.size >= this.#options.concurrency) return false
+    this.parked.add(attempt)
+    attempt.since = undefined
+    lane.state = 'parked'
+    // What only waits is no suspect, and holds up none.
+    if (attempt.isAlone) attempt.uncountedAlone = this.#count(attempt, true).then(() => this.alone.leave(lane))
+    this.lanes.done()
+    return true
+  }
+
+  unpark(attempt: SqlAttempt): void {
+    if (!this.parked.delete(attempt)) return
+    this.lanes.addNext(attempt.lane)
+  }
+
+  async #resume(attempt: SqlAttempt): Promise<void> {
+    const { lane, parked } = attempt
+    await attempt.uncountedAlone
+    const isOver = lane.state === 'lost' || lane.state === 'leaving' || attempt.aborted
+    if (!isOver && lane.isSuspect(attempt.stored)) {
+      if (!this.alone.enter(lane)) return this.lanes.done()
+      await this.#count(attempt)
+    }
+    if (lane.state === 'parked') lane.state = 'running'
+    attempt.since = Date.now()
+    attempt.parked = undefined
+    parked?.resume()
+  }
+
+  // Ends.
+
+  #ended(attempt: SqlAttempt, result: AttemptResult): void {
+    const { lane } = attempt
+    this.#byLane.delete(lane)
+    if (this.attempts.get(attempt.key) === attempt) this.attempts.delete(attempt.key)
+    this.parked.delete(attempt)
+    const isGone = lane.state === 'lost' || lane.state === 'leaving'
+    if (isGone) this.#straggled(lane)
+    else this.#settleResult(attempt, result)
+    this.lanes.done()
+    if (this.attempts.size === 0) this.#onIdle?.()
+  }
+
+  #straggled(lane: HeldLane): void {
+    this.alone.leave(lane)
+    const left = (this.#stragglers.get(lane.media) ?? 0) - 1
+    if (left > 0) this.#stragglers.set(lane.media, left)
+    else this.#stragglers.delete(lane.media)
+  }
+
+  #settleResult(attempt: SqlAttempt, result: AttemptResult): void {
+    const { lane } = attempt
+    const end: SettledEnd = endOf(attempt, result, this.#options)
+    if (end.progress !== undefined) lane.progressed(end.progress, () => {})
+    const { event, restMs } = end
+    if (result.status === 'done') this.#options.owed?.ended(attempt, attempt)
+    const goOn = () => (event === undefined ? this.#backToLane(lane, restMs) : this.#settle(lane, event, attempt))
+    // It goes on here or elsewhere, and has crashed nothing.
+    const isOpen = event === undefined || event.kind === 'release'
+    if (isOpen && attempt.isAlone) void this.#count(attempt, true).then(goOn)
+    else goOn()
+  }
+
+  /** Gives an event that was not tried its place back. */
+
+  #backToLane(lane: HeldLane, restMs: number | undefined): void {
+    this.alone.leave(lane)
+    if (lane.state === 'lost' || lane.state === 'leaving') return
+    if (this.#isStopped || this.isPaused || restMs !== undefined) return this.leave(lane, restMs)
+    lane.state = 'ready'
+    this.#options.settling.add(lane)
+    this.lanes.add(lane)
+  }
+
+  #settle(lane: HeldLane, event: Parameters<HeldLane['ended']>[0], attempt?: SqlAttempt): void {
+    this.#unrecorded++
+    if (this.#unrecorded >= maxUnrecorded) this.#limit()
+    const wasAlone = attempt?.isAlone === true
+    if (attempt !== undefined) this.recording.add(attempt)
+    lane.ended(event, () => this.#recorded(lane, wasAlone, event.kind === 'end' || event.kind === 'dead', attempt))
+    const isHeldBack = this.#options.host.order === 'strict' && (event.kind === 'retry' || event.kind === 'release')
+    if (isHeldBack || this.#isStopped || this.isPaused || lane.next === undefined) lane.leave()
+    else if (wasAlone) lane.state = 'settling'
+    else {
+      lane.state = 'ready'
+      this.lanes.add(lane)
+    }
+    if (!wasAlone) this.alone.leave(lane)
+    this.#options.settling.add(lane)
+  }
+
+  #recorded(lane: HeldLane, wasAlone: boolean, isOver: boolean, attempt: SqlAttempt | undefined): void {
+    if (this.#unrecorded-- === maxUnrecorded) this.#limit()
+    if (attempt !== undefined) this.recording.delete(attempt)
+    if (attempt !== undefined && (isOver || lane.state === 'lost')) this.#options.ended(attempt.key)
+    if (!wasAlone) return
+    this.alone.leave(lane)
+    if (lane.state !== 'settling') return
+    lane.state = 'ready'
+    this.lanes.add(lane)
+  }
+
+  progressed(attempt: SqlAttempt): Promise<void> {
+    const { lane, stored, completed } = attempt
+    if (lane.state === 'lost' || lane.state === 'leaving') return Promise.resolve()
+    return new Promise((resolve) => {
+      const counts = { attempts: stored.attempts, counts: false, delayMs: 0, failed: undefined, awaits: [] }
+      const { late } = attempt
+      lane.progressed({ media: lane.media, id: stored.id, kind: 'progress', completed, late, ...counts }, resolve)
+      this.#options.settling.add(lane)
+    })
+  }
+
+  // What happens to lanes from outside.
+
+  /** Gives a lane up: stops its attempt. `isLost`: nothing of it can be recorded any more. */
+  giveUp(lane: HeldLane, isLost: boolean, reason: WebhookError): void {
+    const attempt = this.#byLane.get(lane)
+    this.#stalled.delete(lane)
+    if (attempt !== undefined) {
+      this.#stragglers.set(lane.media, (this.#stragglers.get(lane.media) ?? 0) + 1)
+      this.#options.ended(attempt.key)
+    } else this.alone.leave(lane)
+    if (isLost) lane.lose()
+    else lane.leave()
+    attempt?.abort(reason)
+  }
+
+  /** Goes on with lanes that waited for the lease to be renewed. */
+  renewed(): void {
+    for (const lane of this.#stalled) this.lanes.add(lane)
+    this.#stalled.clear()
+  }
+
+  /** True if no attempt of the lane is under way: all of its events can go back. */
+  isUnstarted(lane: HeldLane): boolean {
+    return !this.#byLane.has(lane)
+  }
+
+  /** Takes back the turns of lanes. Attempts that were to go on after a limit still need one to end. */
+  clear(): void {
+    for (const lane of this.lanes.clear()) if (this.#byLane.has(lane)) this.lanes.add(lane)
+  }
+
+  /** Starts nothing more. Attempts that wait for a limit end. */
+  stop(): void {
+    this.#isStopped = true
+    this.clear()
+    for (const attempt of this.parked) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
+    this.#limit()
+  }
+
+  /** Resolves once no attempt is left. */
+  async idle(): Promise<void> {
+    if (this.attempts.size > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve))
+  }
+}

@@ -1,0 +1,85 @@
+import { WebhookError } from '../../errors.ts'
+import type { Logger } from '../../internal/logger.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import { OutageLog } from '../../internal/outage-log.ts'
+import { sleep } from '../../internal/timers.ts'
+import type { Database, Failure, Statement, Step, Value } from '../sql/database.ts'
+import { isStorageFailure, type SqliteDatabase } from './connection.ts'
+import { dialect, SharedText } from './dialect.ts'
+import { hashMedia } from './media.ts'
+import type { SqliteStep } from './step.ts'
+import { SqliteSteps, type StepsOptions } from './steps.ts'
+
+/** Delay before the start is retried, while the tables can't be read (ms). */
+const startRetryMs = 1_000
+
+/** How a write is committed. */
+export interface CommitOptions {
+  /** True for a handler's write: it may throw, and make the commit fail. */
+  readonly isHandlers?: boolean
+  /** See {@link SqliteStep.isLight}. */
+  readonly isLight?: boolean
+}
+
+/** What a file, an object's storage and a file that is only inspected have in common: SQLite, called synchronously. */
+export abstract class SyncDatabase implements Database {
+  readonly statements: SqliteSteps
+  readonly dialect = dialect
+  readonly hashMedia = hashMedia
+  readonly isListening = true
+  abstract readonly hashKey: (key: string) => string
+  abstract readonly transaction: Database['transaction']
+  protected isClosed = false
+  readonly #text: SharedText
+
+  constructor(database: SqliteDatabase, options: StepsOptions) {
+    this.statements = new SqliteSteps(database, options)
+    this.#text = new SharedText(database)
+  }
+
+  /** Runs a function in a transaction, together with others or not. It may run again if that fails. */
+  protected abstract commit<T>(write: () => T, options?: CommitOptions): MaybePromise<T>
+
+  abstract open(opened: () => Promise<void>): void
+
+  /** Retries the start until it succeeds. */
+  protected async start(opened: () => Promise<void>, logger: Logger): Promise<void> {
+    const outage = new OutageLog()
+    while (!this.isClosed) {
+      try {
+        return await opened()
+      } catch (error) {
+        outage.failed(() => logger.error({ err: error }, 'the inbox could not start, and tries again'))
+        await sleep(startRetryMs)
+      }
+    }
+  }
+
+  async ready(): Promise<void> {}
+
+  async run<Result>(step: Step<Result>): Promise<Result> {
+    const { run, committed, isLight = false } = step as SqliteStep<Result>
+    const result = await this.commit(run, { isLight })
+    committed?.()
+    if (result instanceof WebhookError) throw result
+    return result
+  }
+
+  read<Row>(sql: string, values?: readonly Value[]): Row[] {
+    this.checkOpen()
+    return this.#text.read(sql, values)
+  }
+
+  async change(statements: readonly Statement[]): Promise<readonly number[]> {
+    this.checkOpen()
+    return this.commit(() => statements.map((statement) => this.#text.change(statement)))
+  }
+
+  protected checkOpen(): void {
+    if (this.isClosed) throw new WebhookError('closing', 'the inbox is closed')
+  }
+
+  readonly failure = (error: unknown): Failure => (isStorageFailure(error) ? 'transient' : undefined)
+
+  abstract close(): MaybePromise<void>
+}

@@ -1,0 +1,107 @@
+import { WebhookError } from '../../errors.ts'
+import { processName } from '../../internal/process-name.ts'
+import { sleep } from '../../internal/timers.ts'
+import type { InboxHost } from '../inbox.ts'
+import type { Database, DatabaseListener } from '../sql/database.ts'
+import { GroupCommit } from './commits.ts'
+import { inTransaction } from './connection.ts'
+import { type CommitOptions, SyncDatabase } from './database.ts'
+import { closedOnError, type OwnedFile, withFileError } from './file.ts'
+import { hashKey } from './hash.ts'
+import type { InboxLimits } from './limits.ts'
+import { rememberOpen } from './openers.ts'
+import { SqliteTransactions } from './transactions.ts'
+import { FileWatch } from './watch.ts'
+
+/** A file this process owns. */
+export class FileDatabase extends SyncDatabase {
+  readonly process = processName
+  readonly hashKey = hashKey
+  readonly transaction: Database['transaction']
+  readonly #host: Pick<InboxHost, 'logger'>
+  readonly #file: OwnedFile
+  readonly #commits: GroupCommit
+  readonly #forgetOpen: () => void
+  #listener: DatabaseListener | undefined
+  #watch: FileWatch | undefined
+
+  /** Closes the file if it cannot be used. */
+  static over(host: InboxHost, file: OwnedFile, limits: InboxLimits): FileDatabase {
+    return closedOnError(
+      () => file.close(),
+      () => withFileError(file.path, () => new FileDatabase(host, file, limits)),
+    )
+  }
+
+  private constructor(host: InboxHost, file: OwnedFile, limits: InboxLimits) {
+    super(file.database, { ...limits, isStrict: host.order === 'strict' })
+    this.#host = host
+    this.#file = file
+    this.#commits = new GroupCommit(file, this.statements.counter, {
+      // If the commit succeeded after all, the sender's retries are duplicates, so find the events in the file.
+      onFailed: () => this.#watch?.lookAgain(),
+      onLost: (error) => this.#lost(error),
+    })
+    const transactions = new SqliteTransactions(this.#commits, file)
+    this.transaction = (held, scope, run) => transactions.run(held, scope, run)
+    this.#forgetOpen = rememberOpen(file.path, () => this.#handOverFile())
+  }
+
+  override open(opened: () => Promise<void>): void {
+    void sleep(this.#file.owner.holdMs).then(() => this.start(opened, this.#host.logger))
+  }
+
+  protected override commit<T>(write: () => T, options?: CommitOptions): Promise<T> {
+    return this.#commits.add(write, options)
+  }
+
+  listen(listener: DatabaseListener): void {
+    this.#listener = listener
+    if (!this.isOurs) return listener.lost(this.#file.owner.lost)
+    this.#watch ??= new FileWatch(this.#file, this.#commits, this.#host.logger, () => listener.heard('any'))
+  }
+
+  get isOurs(): boolean {
+    return this.#commits.isOwner()
+  }
+
+  #lost(error: WebhookError): void {
+    this.#host.logger.error({ err: error }, 'the inbox lost its file and has stopped')
+    this.#watch?.stop()
+    this.#listener?.lost(error)
+    this.#file.rescueLog()
+  }
+
+  /** Another inbox of this process opens the file, and continues with its events. */
+  #handOverFile(): void {
+    const { path, owner, database } = this.#file
+    const fix = 'expected after a hot reload; otherwise make only one receiver per file'
+    const error = new WebhookError('unavailable', `another receiver of this process has opened ${path}: ${fix}`)
+    this.#forgetOpen()
+    this.#listener?.flush()
+    this.#commits.giveUp(error)
+    try {
+      inTransaction(database, () => {
+        this.statements.freeAll()
+        owner.release()
+      })
+    } catch {
+      // The other inbox assumes a crash, which does no harm.
+    }
+    owner.giveUp(error)
+    this.#watch?.stop()
+    this.#host.logger.warn({ path }, 'the inbox handed its file to another receiver of this process')
+    this.#listener?.lost(error)
+    this.#file.unlock()
+  }
+
+  override async close(): Promise<void> {
+    this.#watch?.stop()
+    // Without its row, this process can write nothing more. If this fails, the next process takes it over.
+    this.#commits.add(() => this.#file.owner.release()).catch(() => {})
+    await this.#commits.close()
+    this.isClosed = true
+    this.#forgetOpen()
+    this.#file.close()
+  }
+}
