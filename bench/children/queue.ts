@@ -9,7 +9,7 @@ export type QueueQuestion =
   /** Accepts from 64 callers for some seconds. `waits`: also until everything is handled. */
   | { readonly ask: 'load'; readonly seconds: number; readonly waits: boolean }
   /** Accepts some events from 64 callers. */
-  | { readonly ask: 'fill'; readonly events: number }
+  | { readonly ask: 'fill'; readonly events: number; readonly spread: Spread }
   /** Accepts events at a fixed rate. */
   | { readonly ask: 'pace'; readonly perSecond: number; readonly seconds: number }
   /** Waits until some events have been handled since the queue was opened. */
@@ -18,6 +18,9 @@ export type QueueQuestion =
   | { readonly ask: 'total' }
   | { readonly ask: 'starts' }
   | { readonly ask: 'close' }
+
+/** How many events a media item has: one, five, or one item half of all. */
+export type Spread = 'one' | 'five' | 'hot'
 
 export interface Load {
   readonly accepted: number
@@ -73,10 +76,16 @@ async function load(seconds: number, waits: boolean): Promise<Load> {
   return { accepted, acceptedPerSecond, handledPerSecond: accepted / elapsed() }
 }
 
-async function fill(events: number): Promise<void> {
+async function fill(events: number, spread: Spread): Promise<void> {
+  const round = crypto.randomUUID()
+  const mediaOf: Readonly<Record<Spread, (number: number) => string | undefined>> = {
+    one: () => undefined,
+    five: (number) => `${round} ${number % (events / 5)}`,
+    hot: (number) => (number % 2 === 0 ? round : undefined),
+  }
   let left = events
   await together(async () => {
-    while (left-- > 0) await accept(crypto.randomUUID())
+    while (left-- > 0) await queue?.accept(crypto.randomUUID(), mediaOf[spread](left))
   })
 }
 
@@ -108,7 +117,7 @@ answerWith<QueueQuestion>(async (question) => {
   if (question.ask === 'total') return total
   if (question.ask === 'starts') return starts
   if (question.ask === 'open') await open(question.queue, question.settings)
-  else if (question.ask === 'fill') await fill(question.events)
+  else if (question.ask === 'fill') await fill(question.events, question.spread)
   else await queue?.close()
   return 'done'
 })

@@ -1,4 +1,5 @@
 import { eventOf } from '../../src/testing/contract/handling.ts'
+import { writeHead } from '../../src/inbox/sql/head.ts'
 import { number, printTable, spread } from '../report.ts'
 import { type Bench, type NewQueue, withProcesses } from './bench.ts'
 
@@ -41,7 +42,7 @@ export async function measureBacklog(bench: Bench): Promise<void> {
         await process.close()
         // Without a backlog, exactly the events that are claimed wait.
         if (index === 0) {
-          await queue.query(`DELETE FROM ${queue.settings.name}.event`)
+          await queue.query(`TRUNCATE ${queue.settings.name}.event, ${queue.settings.name}.lane`)
           await fill(queue, claimed)
         }
         await process.open('postgresInbox', queue.settings)
@@ -75,12 +76,16 @@ export async function fill(
   const { event } = eventOf('KEY', media?.id ?? 'MEDIA')
   await query(
     `WITH given AS MATERIALIZED (
-       SELECT nextval('${name}.event_id') AS id, gen_random_uuid() AS hash FROM generate_series(1, $1)
-     ), keys AS (INSERT INTO ${name}.key (hash, id) SELECT hash, id FROM given)
-     INSERT INTO ${name}.event (id, media, event, received_at, due_at, owed)
-     SELECT id, ${media?.hash ?? 'hashtextextended(hash::text, 0)'},
-       replace(replace($2, 'KEY', hash::text), 'MEDIA', hash::text)::json, now(), ${dueAt}, '[]'
+       SELECT hash, ${media?.hash ?? 'hashtextextended(hash::text, 0)'} AS media
+       FROM (SELECT gen_random_uuid() AS hash FROM generate_series(1, $1)) hashes
+     ), lanes AS (
+       INSERT INTO ${name}.lane (media, ready_at) SELECT DISTINCT media, coalesce(${dueAt}, now()) FROM given
+       ON CONFLICT (media) DO UPDATE SET ready_at = now() WHERE lane.ready_at = 'infinity'
+     )
+     INSERT INTO ${name}.event (hash, media, event, head, received_at, due_at, owed)
+     SELECT hash, media, replace(replace($2, 'KEY', hash::text), 'MEDIA', hash::text)::json,
+       replace($3, 'KEY', hash::text)::json, now(), ${dueAt}, '[]'
      FROM given`,
-    [events, JSON.stringify(event)],
+    [events, JSON.stringify(event), writeHead(event)],
   )
 }

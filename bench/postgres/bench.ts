@@ -3,7 +3,7 @@ import pg from 'pg'
 import { PostgresServer } from '../../test/support/postgres/postgres-server.ts'
 import { RedisServer } from '../../test/support/redis/redis-server.ts'
 import { type Child, startChild } from '../child.ts'
-import type { Load, Moments, QueueQuestion, QueueSettings } from '../children/queue.ts'
+import type { Load, Moments, QueueQuestion, QueueSettings, Spread } from '../children/queue.ts'
 import type { QueueName } from './queues.ts'
 
 /** Half of the servers in production have less memory for it. The settings of the disk are as in production. */
@@ -90,8 +90,8 @@ export class QueueProcess {
     return this.#ask({ ask: 'load', seconds, waits })
   }
 
-  fill(events: number): Promise<void> {
-    return this.#ask({ ask: 'fill', events })
+  fill(events: number, spread: Spread = 'one'): Promise<void> {
+    return this.#ask({ ask: 'fill', events, spread })
   }
 
   /** Resolves with the moment of each call. */

@@ -36,7 +36,7 @@ const conditions: Readonly<Record<string, { readonly others?: number; readonly p
       const media = { id: slowMedia, hash: hashMedia(slowMedia) }
       await fill(queue, 1, { media })
       await holder?.open('postgresInbox', queue.settings)
-      while ((await queue.query(`SELECT FROM ${queue.settings.name}.claim WHERE events <> '{}'`)).length === 0)
+      while ((await queue.query(`SELECT FROM ${queue.settings.name}.lane WHERE owner IS NOT NULL`)).length === 0)
         await pause(10)
       await fill(queue, waiting, { media })
       return {}
@@ -96,15 +96,10 @@ const conditions: Readonly<Record<string, { readonly others?: number; readonly p
 
 /** Makes dead letters of all events. Their keys are old. */
 const deadLetterAll = async ({ settings: { name }, query }: NewQueue): Promise<void> => {
-  await query(`UPDATE ${name}.key SET accepted_at = now() - interval '2 days' + id * interval '1 ms'`)
   await query(
-    `WITH gone AS (DELETE FROM ${name}.event RETURNING *)
-     INSERT INTO ${name}.dead_letter (hash, event_id, media, dead_letter)
-     SELECT hash, gone.id, media, json_build_object('event', event, 'completed', completed,
-       'receivedAt', extract(epoch FROM received_at) * 1000, 'trace', trace, 'owed', owed, 'releases', 1,
-       'end', json_build_object('key', event ->> 'key', 'attempts', 5, 'failures', '[]'::json, 'diedAt', now()))
-     FROM gone JOIN ${name}.key USING (id)`,
+    `UPDATE ${name}.event SET attempts = 5, failed = '[]', died_at = now(), received_at = now() - interval '2 days' + id * interval '1 ms'`,
   )
+  await query(`UPDATE ${name}.lane SET position = (SELECT max(id) FROM ${name}.event), ready_at = 'infinity'`)
 }
 
 /** Does with SQL what accepting, claiming and handling do, in batches. */
@@ -116,17 +111,11 @@ async function handleAll(queue: NewQueue): Promise<void> {
   const batch = handled / 20
   for (let left = handled; left > 0; left -= batch) {
     await fill(queue, batch)
+    await query(`UPDATE ${name}.lane SET owner = gen_random_uuid(), turn = turn + 1, ready_at = 'infinity' WHERE ready_at < 'infinity'`)
+    await query(`UPDATE ${name}.event SET attempts = 1, event = NULL, ended_at = now() WHERE ended_at IS NULL`)
     await query(
-      `WITH gone AS (DELETE FROM ${name}.event RETURNING id, media, event)
-       INSERT INTO ${name}.handled (id, media, record) SELECT id, media, json_build_object('key', event -> 'key') FROM gone`,
+      `UPDATE ${name}.lane SET owner = NULL, position = (SELECT max(id) FROM ${name}.event) WHERE owner IS NOT NULL`,
     )
-    await query(
-      `WITH claimed AS (
-         INSERT INTO ${name}.claim (owner) SELECT gen_random_uuid() FROM generate_series(1, $1) RETURNING id
-       ) SELECT count(*) FROM claimed`,
-      [Math.round(batch / 64)],
-    )
-    await query(`DELETE FROM ${name}.claim WHERE owner NOT IN (SELECT id FROM ${name}.owner)`)
   }
 }
 

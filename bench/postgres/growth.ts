@@ -10,8 +10,8 @@ const samples = 10
 interface Sizes {
   readonly event: string
   readonly event_indexes: string
-  readonly key: string
-  readonly key_indexes: string
+  readonly lane: string
+  readonly lane_indexes: string
   readonly keys: string
 }
 
@@ -25,8 +25,8 @@ export async function measureGrowth(bench: Bench, minutes: number): Promise<void
     for (let sample = 1; sample <= samples; sample++) {
       await pause((minutes * 60_000) / samples)
       const [sizes] = await query<Sizes & Record<string, string>>(sizesOf(settings.name))
-      const { event, event_indexes, key, key_indexes, keys } = sizes as Sizes
-      const megabytes = [event, event_indexes, key, key_indexes].map((bytes) => number(Number(bytes) / 1e6, 1))
+      const { event, event_indexes, lane, lane_indexes, keys } = sizes as Sizes
+      const megabytes = [event, event_indexes, lane, lane_indexes].map((bytes) => number(Number(bytes) / 1e6, 1))
       rows.push([`${number((sample * minutes * 60) / samples)} s`, ...megabytes, number(Number(keys))])
     }
     await load
@@ -34,12 +34,12 @@ export async function measureGrowth(bench: Bench, minutes: number): Promise<void
   })
   printTable(
     `Sizes in MB under a steady load of ${number(perSecond)} events/s, keys remembered for ${ttlMs / 1_000} s`,
-    ['after', 'event', 'its indexes', 'key', 'its indexes', 'keys'],
+    ['after', 'event', 'its indexes', 'lane', 'its indexes', 'keys'],
     rows,
   )
 }
 
 const sizesOf = (schema: string): string => `
   SELECT pg_relation_size('${schema}.event') AS event, pg_indexes_size('${schema}.event') AS event_indexes,
-    pg_relation_size('${schema}.key') AS key, pg_indexes_size('${schema}.key') AS key_indexes,
-    (SELECT count(*) FROM ${schema}.key) AS keys`
+    pg_relation_size('${schema}.lane') AS lane, pg_indexes_size('${schema}.lane') AS lane_indexes,
+    (SELECT count(*) FROM ${schema}.event) AS keys`

@@ -11,7 +11,7 @@ import { hostOf } from '../host.ts'
 /** A queue that stores events and handles them, in one process. */
 export interface Queue {
   /** Stores an event. Resolves once Postgres has committed it, or Redis has answered. */
-  accept(key: string): Promise<unknown>
+  accept(key: string, mediaId?: string): Promise<unknown>
   close(): Promise<unknown>
 }
 
@@ -83,7 +83,7 @@ async function openInbox(
   const inbox: Inbox = definition.open(hostOf(handle))
   await inbox.ready?.()
   return {
-    accept: async (key) => inbox.accept(eventOf(key)),
+    accept: async (key, mediaId) => inbox.accept(eventOf(key, mediaId)),
     async close() {
       closing.abort()
       await inbox.close()
