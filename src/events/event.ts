@@ -8,6 +8,11 @@ export interface EventFields {
   readonly emittedAt?: Date | undefined
   /** Events of one media item are handled in order. */
   readonly mediaId: string
+  /**
+   * `true` if an event of this media item with a later `emittedAt` was tried before: what it says may be out of date.
+   * Absent otherwise, and with `bullmqInbox` and `queueInbox`, which can't tell.
+   */
+  readonly late?: true | undefined
   /** The sender as named by the verifier, such as a tenant. Never read from the payload. */
   readonly principal?: string | undefined
   /** `true` for the media service's test delivery (`webhook.check`), whose media id is the nil UUID. */

@@ -18,7 +18,7 @@ import { KeptUnreadable } from './bullmq/unreadable.ts'
 import { BullmqWorker } from './bullmq/worker.ts'
 import { Closing } from './closing.ts'
 import { defineInbox } from './define-inbox.ts'
-import { logReleased } from './engine/jobs.ts'
+import { logReleased } from './engine/attempts.ts'
 import type {
   Acceptance,
   AcceptedEvent,

@@ -8,9 +8,6 @@ import { isPromise, type MaybePromise, measure } from '../internal/maybe-promise
 import { requestsEndWork } from '../internal/requests.ts'
 import { Closing } from './closing.ts'
 import { defineInbox } from './define-inbox.ts'
-import { Engine } from './engine/engine.ts'
-import { type EarlierAttempts, Job } from './engine/job.ts'
-import { Jobs } from './engine/jobs.ts'
 import type {
   Acceptance,
   AcceptedEvent,
@@ -23,9 +20,12 @@ import type {
   InboxHost,
 } from './inbox.ts'
 import { MemoryDeadLetters } from './memory/dead-letters.ts'
+import { MemoryEngine } from './memory/engine.ts'
 import { MemoryEvents } from './memory/events.ts'
 import { MemoryExpectations } from './memory/expectations.ts'
 import { InRequestInbox } from './memory/in-request.ts'
+import { type EarlierAttempts, Job } from './memory/job.ts'
+import { Jobs } from './memory/jobs.ts'
 import { MemorySettling } from './memory/settle.ts'
 import { historyOf } from './operations/event-query.ts'
 import { limitOf } from './operations/page.ts'
@@ -98,20 +98,6 @@ const rules: Rules<MemoryInboxOptions> = {
 
 type MemorySettings = Required<Omit<MemoryInboxOptions, 'store'>> & Pick<MemoryInboxOptions, 'store'>
 
-/** A job whose claim may be a lease in a shared store. */
-class MemoryJob extends Job {
-  readonly #claims: Claims
-
-  constructor(accepted: AcceptedEvent, claims: Claims, earlier?: EarlierAttempts, once?: boolean) {
-    super(accepted, earlier, once)
-    this.#claims = claims
-  }
-
-  override get isOver(): boolean {
-    return this.#claims.isOver?.(this.key) === true
-  }
-}
-
 class MemoryInbox implements Inbox {
   readonly deadLetters: MemoryDeadLetters
   readonly events: MemoryEvents
@@ -121,12 +107,13 @@ class MemoryInbox implements Inbox {
   readonly #jobs = new Jobs()
   readonly #claims: Claims
   readonly #settling: MemorySettling
-  readonly #engine: Engine<Job>
+  readonly #engine: MemoryEngine
   readonly #expectations: MemoryExpectations
   readonly #expectationChanges: InboxHost['expectations']
   readonly #closing = new Closing('the inbox is closing', (timeoutMs) => this.#close(timeoutMs))
 
-  constructor({ handle, parse, logger, measured, expectations, order }: InboxHost, options: MemorySettings) {
+  constructor(host: InboxHost, options: MemorySettings) {
+    const { parse, logger, measured, expectations } = host
     const { store, leaseMs, concurrency, maxWaiting, maxDeadLetters } = options
     this.#maxWaiting = maxWaiting
     this.#logger = logger
@@ -141,8 +128,8 @@ class MemoryInbox implements Inbox {
     const onLost = (key: string) => this.#leaseLost(key)
     const onEnd = (key: string) => this.#leaseEnded(key)
     this.#claims = store?.claims({ leaseMs, logger, onLost, onEnd }) ?? ownClaims()
-    this.#settling = new MemorySettling(this.#claims, this.deadLetters)
-    this.#engine = new Engine({ handle, jobs: this.#jobs, settling: this.#settling, concurrency, order })
+    this.#settling = new MemorySettling(this.#jobs, this.#claims, this.deadLetters)
+    this.#engine = new MemoryEngine(host, this.#settling, concurrency)
     this.events = new MemoryEvents(this.#jobs, this.deadLetters, this.#engine)
     this.#expectations = new MemoryExpectations(
       // Once the store has evicted its key, an overdue event can come again while the first is being handled.
@@ -181,7 +168,7 @@ class MemoryInbox implements Inbox {
   #admit(accepted: AcceptedEvent, once: boolean, earlier?: EarlierAttempts): Job | undefined {
     this.#closing.checkOpen()
     if (this.#jobs.isFull(this.#jobs.size - this.#engine.running, this.#maxWaiting)) return undefined
-    const job = new MemoryJob(accepted, this.#claims, earlier, once)
+    const job = new Job(accepted, this.#claims, earlier, once)
     this.#jobs.add(job)
     return job
   }

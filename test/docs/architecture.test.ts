@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
-import type { Job, JobEnd } from '../../src/inbox/engine/job.ts'
+import type { Job, JobEnd } from '../../src/inbox/memory/job.ts'
 import { pageOf } from './pages.ts'
 
 const { text } = pageOf('architecture')
@@ -18,11 +18,9 @@ const states = { claiming: 0, waiting: 0, running: 0, retrying: 0, recording: 0 
 const ends = {
   handled: 0,
   'dead-lettered': 0,
-  retried: 0,
   failed: 0,
   duplicate: 0,
   'in-progress': 0,
-  lost: 0,
   closing: 0,
 } satisfies Record<JobEnd, 0>
 

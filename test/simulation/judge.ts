@@ -1,4 +1,4 @@
-import { maxCrashes } from '../../src/inbox/engine/settling.ts'
+import { maxCrashes } from '../../src/inbox/engine/attempts.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
 import type { Decision, Journal, Life, Run } from './journal.ts'
 import { judgeExpected } from './judge-expected.ts'

@@ -97,8 +97,8 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /its expectation was neither ended nor reported/,
   },
   'in a strict order, a retry is overtaken': {
-    file: 'src/inbox/engine/engine.ts',
-    fix: "if (this.#isStrict && result.status === 'retry') this.#holdBack(job)",
+    file: 'src/inbox/memory/engine.ts',
+    fix: 'if (this.#isStrict) return this.#lanes.done()',
     without: '',
     finding: /began while event \d+ before it waited for its retry/,
   },

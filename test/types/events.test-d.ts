@@ -54,6 +54,7 @@ describe('MediaEvent', () => {
     expectTypeOf(event.source).toEqualTypeOf<'delivery' | 'lookup'>()
     expectTypeOf(event.emittedAt).toEqualTypeOf<Date | undefined>()
     expectTypeOf(event.mediaId).toBeString()
+    expectTypeOf(event.late).toEqualTypeOf<true | undefined>()
     expectTypeOf(event.qualities).toEqualTypeOf<readonly string[]>()
     expectTypeOf(event.title).toEqualTypeOf<string | undefined>()
     expectTypeOf(event.userId).toEqualTypeOf<string | undefined>()

@@ -4,6 +4,7 @@ import { LazyAbort } from '../../internal/lazy-abort.ts'
 import { LeaseClock } from '../../internal/lease-clock.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
+import { maxCrashes } from '../engine/attempts.ts'
 import {
   isRelease,
   type OwedHandlers,
@@ -11,7 +12,6 @@ import {
   type OwingEvent,
   releaseForMs,
 } from '../engine/owed-handlers.ts'
-import { maxCrashes } from '../engine/settling.ts'
 import { reviveAccepted, withFailure, withoutStack } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
@@ -26,7 +26,8 @@ export const retryDelayMs = 500
 /** Longest such delay (ms). */
 const maxDelayMs = 4_000
 
-/** Longest release to other processes (ms). This process polls less meanwhile. */
+/** First and longest release to other processes (ms): this one may win the event again, and polls less meanwhile. */
+const firstReleaseMs = 20
 const maxReleaseMs = 1_000
 
 /** Tells BullMQ when to run a job again. */
@@ -184,8 +185,8 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     const { isElsewhere, job } = this
     await this.#persist(() => this.#record({ completed, crashes: this.#crashes }))
     if (isElsewhere) released(completed.length === this.completed.length)
-    const forMs = releaseForMs(this.accepted, isElsewhere, job.attemptsStarted - 1)
-    return postpone(queue, job, Math.ceil(isElsewhere ? Math.min(forMs, maxReleaseMs) : forMs))
+    const elsewhereMs = Math.min(maxReleaseMs, firstReleaseMs * 2 ** (job.attemptsStarted - 1))
+    return postpone(queue, job, isElsewhere ? elsewhereMs : Math.ceil(releaseForMs(this.accepted, false)))
   }
 
   /** Releases the job when this process closes. Not a crash. */

@@ -4,8 +4,8 @@ import { throttled } from '../../internal/logger.ts'
 import { processName } from '../../internal/process-name.ts'
 import { within } from '../../internal/timers.ts'
 import { withoutCommand } from '../../storage/reach-redis.ts'
+import { stopRun } from '../engine/attempts.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
-import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
 import { type Attempting, BullmqAttempt, postpone, Retry, resetAttempts, retryDelayMs } from './attempt.ts'
@@ -182,7 +182,7 @@ export class BullmqWorker {
   /** Returns `false` if no handler runs for the event here. */
   stop(key: string): boolean {
     const attempt = [...this.running.values()].find(({ accepted }) => accepted.event.key === key)
-    return stopRun({ attempt })
+    return stopRun(attempt)
   }
 
   /** Starts no more events and waits for running ones. Call `release` afterwards. */

@@ -1,7 +1,7 @@
 import { throttled } from '../../internal/logger.ts'
 import type { AcceptedEvent, AttemptResult, HandlerName, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
-import type { DeadResult } from './settling.ts'
+import type { DeadResult } from './attempts.ts'
 
 export interface OwingEvent {
   readonly accepted: AcceptedEvent
@@ -36,19 +36,12 @@ export const handlersJson = (handlers: readonly HandlerName[]): string =>
 /** Longest release (ms): when another process has the handlers, and when they are paused. */
 const maxRelease = { elsewhere: 5_000, paused: 60_000 }
 
-/** First release to another process (ms). Doubles each time. */
-const firstReleaseMs = 20
-
-/**
- * Returns how long to release an event (ms): a tenth of its age, at least 1 s. Starts short if another process has its
- * handlers, since this one may win the claim again.
- * @param releases earlier releases of the event
- */
-export function releaseForMs({ receivedAt }: AcceptedEvent, isElsewhere: boolean, releases = 0): number {
-  const forMs = Math.max(1_000, (Date.now() - receivedAt.getTime()) / 10)
-  if (!isElsewhere) return Math.min(maxRelease.paused, forMs)
-  return Math.min(maxRelease.elsewhere, forMs, firstReleaseMs * 2 ** releases)
-}
+/** Returns how long to release an event (ms): a tenth of its age, at least 1 s. */
+export const releaseForMs = ({ receivedAt }: AcceptedEvent, isElsewhere: boolean): number =>
+  Math.min(
+    isElsewhere ? maxRelease.elsewhere : maxRelease.paused,
+    Math.max(1_000, (Date.now() - receivedAt.getTime()) / 10),
+  )
 
 /** Returns `true` if handlers were skipped and none failed: the event is only released. */
 export const isRelease = ({ failures, counts }: AttemptResult & { status: 'retry' }): boolean =>

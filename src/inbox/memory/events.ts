@@ -1,20 +1,19 @@
-import type { Engine } from '../engine/engine.ts'
-import type { Job } from '../engine/job.ts'
-import type { Jobs } from '../engine/jobs.ts'
-import { stopRun } from '../engine/stop-run.ts'
+import { stopRun } from '../engine/attempts.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
 import { eventPageOf } from '../operations/event-query.ts'
 import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
+import type { MemoryEngine } from './engine.ts'
+import type { Jobs } from './jobs.ts'
 
 /** The events in memory: unfinished ones and dead letters. */
 export class MemoryEvents implements InboxEvents {
   readonly states = ['waiting', 'running', 'retrying', 'dead'] as const
   readonly #jobs: Jobs
   readonly #deadLetters: MemoryDeadLetters
-  readonly #engine: Engine<Job>
+  readonly #engine: MemoryEngine
 
-  constructor(jobs: Jobs, deadLetters: MemoryDeadLetters, engine: Engine<Job>) {
+  constructor(jobs: Jobs, deadLetters: MemoryDeadLetters, engine: MemoryEngine) {
     this.#jobs = jobs
     this.#deadLetters = deadLetters
     this.#engine = engine
@@ -40,7 +39,7 @@ export class MemoryEvents implements InboxEvents {
   }
 
   stop(key: string): boolean {
-    return stopRun(this.#jobs.get(key))
+    return stopRun(this.#jobs.get(key)?.attempt)
   }
 
   *#all(): IterableIterator<EventRecord> {

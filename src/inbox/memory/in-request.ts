@@ -3,10 +3,10 @@ import { WebhookError } from '../../errors.ts'
 import type { IdempotencyStore } from '../../idempotency/store.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { type ClaimedAttempt, ClaimedAttempts } from '../engine/claimed-attempts.ts'
-import type { EarlierAttempts } from '../engine/job.ts'
 import type { AcceptedEvent, CloseReport, ImmediateResult, Inbox, InboxHost } from '../inbox.ts'
 import { noDeadLetters } from '../operations/dead-letters.ts'
 import type { InboxStats } from '../reading.ts'
+import type { EarlierAttempts } from './job.ts'
 
 /** Failed events whose completed handlers are remembered. */
 const maxFailed = 1_000

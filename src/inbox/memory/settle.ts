@@ -1,26 +1,30 @@
 import { LRUCache } from 'lru-cache'
 import type { Claims } from '../../idempotency/store.ts'
-import type { EarlierAttempts, Job, JobAttempt } from '../engine/job.ts'
-import type { DeadResult, Settling } from '../engine/settling.ts'
 import { withoutStack } from '../engine/stored.ts'
+import type { AttemptResult } from '../inbox.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
+import type { EarlierAttempts, Job, JobEnd } from './job.ts'
+import type { Jobs } from './jobs.ts'
 
 /** Failed `handleNow` events that are remembered. */
 const maxFailed = 10_000
 
-/** Completes handled events in the store, and releases those that failed in `handleNow`. */
-export class MemorySettling implements Settling {
-  readonly retries = 'here'
-  /** Absent if claims have no leases. */
-  readonly begin: ((attempt: JobAttempt<Job>) => Promise<undefined> | undefined) | undefined
+/** Ends jobs: completes their keys in the store, and releases those that failed in `handleNow`. */
+export class MemorySettling {
+  readonly #jobs: Jobs
   readonly #claims: Claims
   readonly #deadLetters: MemoryDeadLetters
   #failed: LRUCache<string, EarlierAttempts> | undefined
 
-  constructor(claims: Claims, deadLetters: MemoryDeadLetters) {
+  constructor(jobs: Jobs, claims: Claims, deadLetters: MemoryDeadLetters) {
+    this.#jobs = jobs
     this.#claims = claims
-    this.begin = claims.renewed && (({ job }) => claims.renewed?.(job.key))
     this.#deadLetters = deadLetters
+  }
+
+  /** Resolves when the lease of a claim is renewed. `undefined` if it has not expired. */
+  renewed({ key }: Job): Promise<undefined> | undefined {
+    return this.#claims.renewed?.(key)
   }
 
   /** Returns earlier attempts at a failed `handleNow` event: the sender's retry skips the handlers that succeeded. */
@@ -28,25 +32,24 @@ export class MemorySettling implements Settling {
     return this.#failed?.get(key)
   }
 
-  complete({ job: { key } }: JobAttempt<Job>, recorded: () => void): void {
-    this.#failed?.delete(key)
-    this.#claims.complete(key, recorded)
-  }
-
-  deadLetter(job: Job, { completed, failures }: DeadResult, recorded: () => void): void {
-    const { key, accepted, number: attempts } = job
+  /** Records the result of a job's last attempt, then ends the job. */
+  settle(job: Job, result: AttemptResult): void {
+    const { key, number: attempts } = job
+    const end = (end: JobEnd) => () => this.#jobs.end(job, end)
+    job.state = 'recording'
+    if (result.status === 'done') {
+      this.#failed?.delete(key)
+      return this.#claims.complete(key, end('handled'))
+    }
+    const { completed, failures } = result
+    if (job.once) {
+      this.#failed ??= new LRUCache({ max: maxFailed })
+      this.#failed.set(key, { attempts, completed })
+      return void this.#claims.release(key).then(end('failed'))
+    }
     const failedAttempts = job.failedWith(failures)
     const last = { failures: failures.map(withoutStack), failedAttempts, diedAt: new Date() }
-    this.#deadLetters.add({ ...accepted, key, attempts, completed, ...last })
-    this.#claims.complete(key, recorded)
-  }
-
-  /** Nothing to record: the job itself is the record. */
-  retry(): void {}
-
-  release({ key, number }: Job, completed: readonly string[], recorded: () => void): void {
-    this.#failed ??= new LRUCache({ max: maxFailed })
-    this.#failed.set(key, { attempts: number, completed })
-    void this.#claims.release(key).then(recorded)
+    this.#deadLetters.add({ ...job.accepted, key, attempts, completed, ...last })
+    this.#claims.complete(key, end('dead-lettered'))
   }
 }

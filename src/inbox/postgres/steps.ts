@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { processName } from '../../internal/process-name.ts'
+import { handlersJson, type PublishedHandlers } from '../engine/owed-handlers.ts'
 import type { Acceptance, HandlerName } from '../inbox.ts'
-import { handlersJson } from '../sql/awaits.ts'
 import type {
   Claim,
   ClaimedLane,
@@ -11,7 +11,6 @@ import type {
   NewEvent,
   NewUnreadable,
   OverdueExpectation,
-  PublishedHandlers,
   RecordedLane,
   Renewed,
   RunningEvents,
@@ -237,7 +236,9 @@ export class PostgresSteps implements Statements, SharedStatements {
       on: 'renewing',
       parts: transaction(renew, sql.expired(this.#schema)),
       read: (results) => {
-        const [row] = results[2] as unknown as [Record<'expired' | 'late' | 'ready' | 'awaited', boolean> & { processes: number }]
+        const [row] = results[2] as unknown as [
+          Record<'expired' | 'late' | 'ready' | 'awaited', boolean> & { processes: number },
+        ]
         this.processes = row.processes
         const isLost = (results[1] as Rows).length === 0
         return { isLost, hasExpired: row.expired || row.late, hasReady: row.ready, hasAwaited: row.awaited }

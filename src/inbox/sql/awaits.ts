@@ -18,7 +18,3 @@ export const awaitedNames = (handlers: readonly string[], type: string, own: rea
     .map((name) => [JSON.stringify(name), JSON.stringify([name, type])])
     .filter((names) => !names.some((name) => own.includes(name)))
     .flat()
-
-/** Handlers, as JSON to publish. Each starts with `{"name":` and its JSON name, for the database to search. */
-export const handlersJson = (handlers: readonly HandlerName[]): string =>
-  JSON.stringify(handlers.map(({ name, types }) => ({ name, types })))

@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type { PublishedHandlers } from '../engine/owed-handlers.ts'
 import type { Acceptance, HandlerName, TransactionScope } from '../inbox.ts'
 import type { Signal } from './signal.ts'
 
@@ -286,11 +287,6 @@ export interface Renewed {
 
 /** Attempts that take long, for pages of other processes: start (ms since the epoch) by event id. */
 export type RunningEvents = Readonly<Record<string, number>> | undefined
-
-export interface PublishedHandlers {
-  readonly live: readonly (readonly HandlerName[])[]
-  readonly removed: readonly string[]
-}
 
 export type Value = string | number | null | Uint8Array
 

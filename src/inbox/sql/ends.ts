@@ -1,5 +1,5 @@
+import type { RetryResult } from '../engine/attempts.ts'
 import { hasEnded, isRelease, releaseForMs } from '../engine/owed-handlers.ts'
-import type { RetryResult } from '../engine/settling.ts'
 import { withFailure } from '../engine/stored.ts'
 import type { AttemptResult, InboxHost } from '../inbox.ts'
 import type { SqlAttempt } from './attempt.ts'

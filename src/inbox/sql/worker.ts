@@ -2,9 +2,8 @@ import { WebhookError } from '../../errors.ts'
 import type { Countdown } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import { within } from '../../internal/timers.ts'
-import { logReleased } from '../engine/jobs.ts'
+import { logReleased, stopRun } from '../engine/attempts.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
-import { stopRun } from '../engine/stop-run.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
 import type { RunningAttempt } from './attempt.ts'
@@ -225,11 +224,11 @@ export class SqlWorker {
 
   /** Stops the running handler of an event. False if none runs. */
   stop(key: string): boolean {
-    return stopRun({ attempt: this.#turns.attempts.get(key) })
+    return stopRun(this.#turns.attempts.get(key))
   }
 
   stopId(id: string): void {
-    stopRun({ attempt: [...this.#turns.attempts.values()].find((attempt) => `${attempt.id}` === id) })
+    stopRun([...this.#turns.attempts.values()].find((attempt) => `${attempt.id}` === id))
   }
 
   #longRunning(ms: number): RunningEvents {

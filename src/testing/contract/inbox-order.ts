@@ -26,6 +26,13 @@ async function handledKeys({ calls }: InboxCheck, count: number): Promise<string
   return keys
 }
 
+/** Handles the next attempt. Returns its event's key, and whether the event came late. */
+async function next({ calls }: InboxCheck, result?: AttemptResult): Promise<readonly [string, boolean]> {
+  const { event, finish } = await calls.next()
+  finish(result)
+  return [event.key, event.late === true]
+}
+
 /** Checks that a strictly ordered inbox lets no event overtake an earlier one of its media item. */
 export function checkOrder(checkInbox: Check): void {
   const check = (name: string, run: (subject: InboxCheck) => Promise<void>) => checkInbox(name, run, 'strict')
@@ -70,6 +77,28 @@ export function checkOrder(checkInbox: Check): void {
     expect(await inbox.deadLetters.replay('one')).toBe(true)
     expect(await handledKeys(subject, 1)).toEqual(['one'])
   })
+
+  check(
+    'tells that an event is late, in every attempt, if one of a later time was tried before it',
+    async (subject) => {
+      const { inbox, expect } = subject
+      const accept = (key: string, emittedAt: Date | undefined, mediaId = media) => {
+        const { event, receivedAt } = eventOf(key, mediaId)
+        return inbox.accept({ event: { ...event, emittedAt }, receivedAt })
+      }
+      await accept('second', new Date(2_000))
+      expect(await next(subject, retryIn(20))).toEqual(['second', false])
+      expect(await next(subject)).toEqual(['second', false])
+      await accept('first', new Date(1_000))
+      await accept('again', new Date(2_000))
+      await accept('timeless', undefined)
+      expect(await next(subject, retryIn(20))).toEqual(['first', true])
+      for (const [key, isLate] of [['first', true] as const, ['again', false] as const, ['timeless', false] as const])
+        expect(await next(subject)).toEqual([key, isLate])
+      await accept('of another media item', new Date(1_000), 'other')
+      expect(await next(subject)).toEqual(['of another media item', false])
+    },
+  )
 
   check('keeps the order of many media items whose events fail', async (subject) => {
     const { inbox, calls, expect } = subject

@@ -94,13 +94,7 @@ test.each([
   const accepted = { ...eventOf('one'), receivedAt: new Date(0) }
   const pauses = [0, 1_000, 20_000, 3_600_000].map((ageMs) => {
     vi.setSystemTime(ageMs)
-    return releaseForMs(accepted, isElsewhere, 100)
+    return releaseForMs(accepted, isElsewhere)
   })
   expect(pauses).toEqual(expected)
-})
-
-test('the first releases to another process are short, and each is twice as long as the one before', () => {
-  vi.setSystemTime(5_000)
-  const accepted = { ...eventOf('one'), receivedAt: new Date(0) }
-  expect([0, 1, 2, 5, 6].map((releases) => releaseForMs(accepted, true, releases))).toEqual([20, 40, 80, 640, 1_000])
 })

@@ -1,44 +1,41 @@
 import { sizeOf } from '../../events/json.ts'
-import type { Claim } from '../../idempotency/store.ts'
+import type { Claim, Claims } from '../../idempotency/store.ts'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { Timer } from '../../internal/timers.ts'
+import { awaitedBy, withFailure } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt, ImmediateResult, ParkedRun } from '../inbox.ts'
 import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
-import type { LaneJob } from './lanes.ts'
-import { awaitedBy, withFailure } from './stored.ts'
 
 /** Attempts at an event before it became this job. Handlers that succeeded don't run again. */
 export interface EarlierAttempts {
   readonly attempts: number
   readonly completed: readonly string[]
   readonly failedAttempts?: readonly FailedAttempt[] | undefined
-  /** Waiting since (ms since the epoch), if it was replayed or is due for a retry. */
+  /** When it was replayed (ms since the epoch). */
   readonly since?: number
-  /** Releases, if other processes may get the event. */
-  readonly releases?: number | undefined
 }
 
 /**
  * How a job ended.
  *
  * - `handled`, `dead-lettered`: recorded.
- * - `retried`: the retry is recorded, or the event was only released. Any process may claim it.
  * - `failed`: its claim or its `handleNow` attempt failed.
- * - `lost`: this process no longer holds the event.
  * - `duplicate`, `in-progress`: the idempotency store's answer.
  * - `closing`: the inbox closed first.
  */
-export type JobEnd = Exclude<ImmediateResult, 'overloaded'> | 'dead-lettered' | 'retried' | 'lost'
+export type JobEnd = Exclude<ImmediateResult, 'overloaded'> | 'dead-lettered'
 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
-/** An accepted event in this process, from acceptance, load or claim until it is settled. */
-export class Job implements LaneJob {
+/** An accepted event in this process, until it is settled. */
+export class Job {
   readonly key: string
   readonly lane: string
-  next: LaneJob | undefined
-  readonly accepted: AcceptedEvent
+  /** The job behind it in its lane. */
+  next: Job | undefined
+  accepted: AcceptedEvent
   readonly size: number
+  /** A single attempt, whose result a caller awaits. */
   readonly once: boolean
   /** `recording`: its handlers have ended, but the result is not recorded yet. */
   state: 'claiming' | 'waiting' | 'running' | 'retrying' | 'recording' = 'claiming'
@@ -52,46 +49,25 @@ export class Job implements LaneJob {
   /** Waiting or running since, or due at while `retrying` (ms since the epoch). */
   since: number
   hasEnded = false
-  /** How often its event was released before. */
-  readonly releases: number
+  readonly #claims: Claims
   #onEnd: ((end: JobEnd) => void)[] | undefined
 
-  /** `once`: a single attempt, whose result a caller awaits. `size`: memory of its event (bytes). */
-  constructor(accepted: AcceptedEvent, earlier = none, once = false, size = sizeOf(accepted.event)) {
+  constructor(accepted: AcceptedEvent, claims: Claims, earlier = none, once = false) {
     this.key = accepted.event.key
     this.lane = accepted.event.mediaId
     this.accepted = accepted
-    this.size = size
+    this.size = sizeOf(accepted.event)
     this.once = once
     this.since = earlier.since ?? accepted.receivedAt.getTime()
     this.number = earlier.attempts + 1
     this.completed = earlier.completed
     this.failedAttempts = earlier.failedAttempts ?? []
-    this.releases = earlier.releases ?? 0
+    this.#claims = claims
   }
 
-  get isParked(): boolean {
-    return this.attempt?.parked !== undefined
-  }
-
-  transactionOf(_attempt: JobAttempt): Attempt['transaction'] {
-    return undefined
-  }
-
-  /** True while its lease has expired by this process's clock. */
+  /** True while the lease of its claim has expired by this process's clock. */
   get isOver(): boolean {
-    return false
-  }
-
-  get owesNothing(): boolean {
-    return false
-  }
-
-  /** Begins the next attempt. It keeps the number of an aborted one it replaces. */
-  begin(): JobAttempt<this> {
-    const attempt = new JobAttempt(this)
-    this.attempt = attempt
-    return attempt
+    return this.#claims.isOver?.(this.key) === true
   }
 
   /** Moves on to the next attempt, with a new number unless `counts` is `false`. */
@@ -113,26 +89,15 @@ export class Job implements LaneJob {
     return state === 'claiming' ? 'waiting' : state
   }
 
-  get running(): Pick<EventRecord, 'startedAt' | 'handler'> {
-    const handler = this.attempt?.run?.handler
-    return { startedAt: new Date(this.since), ...(handler !== undefined && { handler }) }
-  }
-
   record(): EventRecord {
-    const { key, type, mediaId } = this.accepted.event
-    const { shownState: state, failedAttempts } = this
+    const { accepted, shownState: state, number, completed, failedAttempts, since } = this
+    const { key, type, mediaId } = accepted.event
+    const handler = this.attempt?.run?.handler
     return {
-      ...this.accepted,
-      ...awaitedBy(this.accepted.event),
-      key,
-      type,
-      mediaId,
-      state,
-      attempts: state === 'running' ? this.number : this.number - 1,
-      completed: this.completed,
-      failedAttempts,
-      ...(state === 'running' && this.running),
-      ...(state === 'retrying' && { dueAt: new Date(this.since) }),
+      ...{ ...accepted, ...awaitedBy(accepted.event), key, type, mediaId, state, completed, failedAttempts },
+      attempts: state === 'running' ? number : number - 1,
+      ...(state === 'running' && { startedAt: new Date(since), ...(handler !== undefined && { handler }) }),
+      ...(state === 'retrying' && { dueAt: new Date(since) }),
     }
   }
 
@@ -141,16 +106,13 @@ export class Job implements LaneJob {
     this.attempt?.abort(reason)
   }
 
-  ended(): Promise<JobEnd> {
-    return new Promise((resolve) => {
+  /** Resolves when the job ends, with the outcome for `handleNow` and `waitUntil`. */
+  async result(): Promise<ImmediateResult> {
+    const end = await new Promise<JobEnd>((resolve) => {
       this.#onEnd ??= []
       this.#onEnd.push(resolve)
     })
-  }
-
-  /** Resolves when the job ends, with the outcome for `handleNow` and `waitUntil`. */
-  result(): Promise<ImmediateResult> {
-    return this.ended().then((end) => (end === 'dead-lettered' || end === 'retried' || end === 'lost' ? 'failed' : end))
+    return end === 'dead-lettered' ? 'failed' : end
   }
 
   end(end: JobEnd): void {
@@ -161,37 +123,30 @@ export class Job implements LaneJob {
 }
 
 /** Lends the slots of waiting attempts to others. */
-export interface Parking<EachJob extends Job> {
-  /** Returns false if too many are parked. */
-  park(job: EachJob): boolean
-  unpark(job: EachJob): void
+export interface Parking {
+  park(job: Job): void
+  unpark(job: Job): void
 }
 
-export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements Attempt {
-  readonly job: EachJob
+export class JobAttempt extends LazyAbort implements Attempt {
   readonly number: number
   readonly completed: readonly string[]
-  succeeded: Attempt['succeeded']
   run: Attempt['run']
-  isPartial = false
-  isElsewhere = false
-  declare isPaused: Attempt['isPaused']
-  declare uncounted: Attempt['uncounted']
-  declare parking: Parking<EachJob> | undefined
   declare parked: ParkedRun | undefined
-  /** Owed handlers that no process has. */
-  missing: readonly string[] = []
+  readonly #job: Job
+  readonly #parking: Parking
 
-  constructor(job: EachJob) {
+  constructor(job: Job, parking: Parking) {
     super()
-    this.job = job
     this.number = job.number
     this.completed = job.completed
+    this.#job = job
+    this.#parking = parking
   }
 
   /** Checks the clock: after a suspension, callers may run before the timer that aborts attempts. */
   override get aborted(): boolean {
-    return super.aborted || this.job.isOver
+    return super.aborted || this.#job.isOver
   }
 
   override abort(reason: Error): void {
@@ -200,25 +155,17 @@ export class JobAttempt<EachJob extends Job = Job> extends LazyAbort implements 
     this.unpark()
   }
 
-  park(run: ParkedRun): boolean {
-    if (!this.parking?.park(this.job)) return false
+  park(run: ParkedRun): true {
     this.parked = run
+    this.#parking.park(this.#job)
     return true
   }
 
   unpark(): void {
-    if (this.parked !== undefined) this.parking?.unpark(this.job)
+    if (this.parked !== undefined) this.#parking.unpark(this.#job)
   }
 
   get failures(): Attempt['failures'] {
-    return this.job.failedAttempts.at(-1)?.failures
-  }
-
-  get owesNothing(): boolean {
-    return this.job.owesNothing
-  }
-
-  get transaction(): Attempt['transaction'] {
-    return this.job.transactionOf(this)
+    return this.#job.failedAttempts.at(-1)?.failures
   }
 }

@@ -1,6 +1,5 @@
 import { WebhookError } from '../../errors.ts'
 import { ChurnMap } from '../../internal/churn-map.ts'
-import type { Logger } from '../../internal/logger.ts'
 import { maxWaitMs } from '../../internal/timers.ts'
 import type { UnfinishedEvent } from '../inbox.ts'
 import type { InboxStats } from '../reading.ts'
@@ -10,8 +9,8 @@ import type { Job, JobEnd } from './job.ts'
 const memoryFor = (maxWaiting: number): number => (maxWaiting + 1_000) * 6_100
 
 /** Every unfinished event, by key. Its duplicates never reach the store. */
-export class Jobs<EachJob extends Job = Job> {
-  readonly #byKey = new ChurnMap<string, EachJob>()
+export class Jobs {
+  readonly #byKey = new ChurnMap<string, Job>()
   #bytes = 0
   #onIdle: (() => void) | undefined
 
@@ -19,12 +18,8 @@ export class Jobs<EachJob extends Job = Job> {
     return this.#byKey.size
   }
 
-  get(key: string): EachJob | undefined {
+  get(key: string): Job | undefined {
     return this.#byKey.get(key)
-  }
-
-  get bytes(): number {
-    return this.#bytes
   }
 
   /** Returns `true` if either the count of waiting events or the memory of all has reached its limit. */
@@ -32,16 +27,16 @@ export class Jobs<EachJob extends Job = Job> {
     return waiting >= maxWaiting || this.#bytes >= memoryFor(maxWaiting)
   }
 
-  add(job: EachJob): void {
+  add(job: Job): void {
     this.#bytes += job.size
     this.#byKey.set(job.key, job)
   }
 
-  *[Symbol.iterator](): IterableIterator<EachJob> {
+  *[Symbol.iterator](): IterableIterator<Job> {
     for (const [, job] of this.#byKey) yield job
   }
 
-  end(job: EachJob, end: JobEnd): void {
+  end(job: Job, end: JobEnd): void {
     if (this.#byKey.get(job.key) === job) {
       this.#byKey.delete(job.key)
       this.#bytes -= job.size
@@ -83,25 +78,5 @@ export class Jobs<EachJob extends Job = Job> {
       if (shownState === 'waiting') oldest = Math.min(oldest ?? since, since)
     }
     return oldest === undefined ? counts : { ...counts, oldestWaitingAt: new Date(oldest) }
-  }
-}
-
-/** Releases what is left when an inbox closes: attempts that ended without a record. Logs them. */
-export function releaseUnrecorded(jobs: Pick<Jobs, 'release'>, logger: Logger): readonly UnfinishedEvent[] {
-  const unrecorded = jobs.release()
-  const keys = unrecorded.map(({ event }) => event.key)
-  const message = 'the inbox closed before it could record the end of these events; their handlers may run again'
-  if (keys.length > 0) logger.warn({ keys }, message)
-  return unrecorded
-}
-
-/** Logs each event that a closing inbox released. Another process can claim it. */
-export function logReleased(unfinished: readonly UnfinishedEvent[], logger: Logger): void {
-  for (const { event, state } of unfinished) {
-    const { key, type, mediaId } = event
-    logger.warn(
-      { key, type, mediaId, state },
-      'the inbox closed before the event was handled; another process will handle it',
-    )
   }
 }

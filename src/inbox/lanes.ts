@@ -1,4 +1,4 @@
-import { later } from '../../internal/timers.ts'
+import { later } from '../internal/timers.ts'
 
 /** Starts per event-loop turn, so synchronous handlers don't block the loop. */
 const maxStartsPerTurn = 256
@@ -73,7 +73,6 @@ export class Lanes<Lane> {
       this.#isScheduled = false
       this.#startsLeft = maxStartsPerTurn
       this.#startReady()
-      this.#startsLeft = 0
     })
     this.#isScheduled = true
   }

@@ -1,0 +1,157 @@
+import { LRUCache } from 'lru-cache'
+import { ChurnMap } from '../../internal/churn-map.ts'
+import { maxWaitMs } from '../../internal/timers.ts'
+import type { RetryResult } from '../engine/attempts.ts'
+import type { AttemptResult, InboxHost } from '../inbox.ts'
+import { Lanes } from '../lanes.ts'
+import { type Job, JobAttempt, type Parking } from './job.ts'
+import type { MemorySettling } from './settle.ts'
+
+/** Media items whose latest time is remembered. */
+const maxLatest = 10_000
+
+/**
+ * Runs the events of an inbox in memory: those of a media item one by one, in order, and media items side by side. A job
+ * waits in its lane for a slot, and runs while an attempt is made. A failed one is retried after a delay: in loose order
+ * at the end of its lane, in strict order as its first, which the others wait for.
+ */
+export class MemoryEngine implements Parking {
+  readonly #handle: InboxHost['handle']
+  readonly #settling: MemorySettling
+  readonly #isStrict: boolean
+  /** A lane is known by its first job. */
+  readonly #lanes: Lanes<Job>
+  /** The last job of each lane. */
+  readonly #last = new ChurnMap<string, Job>()
+  readonly #parked = new Set<Job>()
+  /** Latest `emittedAt` of what was tried, by media item. */
+  readonly #latest = new LRUCache<string, number>({ max: maxLatest })
+
+  constructor({ handle, order }: Pick<InboxHost, 'handle' | 'order'>, settling: MemorySettling, concurrency: number) {
+    this.#handle = handle
+    this.#settling = settling
+    this.#isStrict = order === 'strict'
+    this.#lanes = new Lanes(concurrency, (job) => this.#start(job))
+  }
+
+  get running(): number {
+    return this.#lanes.running
+  }
+
+  /** Adds a job at the end of its lane. */
+  add(job: Job): void {
+    job.state = 'waiting'
+    const last = this.#last.get(job.lane)
+    this.#last.set(job.lane, job)
+    if (last === undefined) this.#lanes.add(job)
+    else last.next = job
+  }
+
+  /** Starts a job's next attempt now. Returns `false` if the job is not waiting for one. */
+  retryNow(job: Job | undefined): boolean {
+    if (job?.state !== 'retrying') return false
+    clearTimeout(job.retryTimer)
+    job.since = Date.now()
+    this.#retry(job)
+    return true
+  }
+
+  #retry(job: Job): void {
+    if (!this.#isStrict) return this.add(job)
+    job.state = 'waiting'
+    this.#lanes.add(job)
+  }
+
+  /** Goes on with the lane of a job that ended while it waited for its retry. */
+  lost(job: Job): void {
+    if (this.#isStrict && job.state === 'retrying') this.#readyNext(job)
+  }
+
+  /** Starts no more attempts. */
+  stop(): void {
+    this.#lanes.clear()
+    this.#last.clear()
+  }
+
+  #start(job: Job): void {
+    const { attempt } = job
+    if (attempt?.parked !== undefined) return this.#resume(job, attempt)
+    if (job.hasEnded) return this.#ended(job)
+    if (attempt === undefined && job.number === 1) this.#markLate(job)
+    job.state = 'running'
+    job.since = Date.now()
+    const next = new JobAttempt(job, this)
+    job.attempt = next
+    const renewing = this.#settling.renewed(job)
+    if (renewing === undefined) return this.#run(job, next)
+    void renewing.then(() => this.#run(job, next))
+  }
+
+  #markLate(job: Job): void {
+    const { event } = job.accepted
+    const time = event.emittedAt?.getTime()
+    if (time === undefined) return
+    const latest = this.#latest.get(job.lane) ?? time
+    if (time < latest) job.accepted = { ...job.accepted, event: Object.freeze({ ...event, late: true }) }
+    else this.#latest.set(job.lane, time)
+  }
+
+  #run(job: Job, attempt: JobAttempt): void {
+    // Its lease may have been lost, or the inbox may have closed.
+    if (job.hasEnded) return this.#ended(job)
+    void this.#handle(job.accepted, attempt).then((result) => this.#finished(job, attempt, result))
+  }
+
+  #finished(job: Job, attempt: JobAttempt, result: AttemptResult): void {
+    if (job.hasEnded) return this.#ended(job)
+    if (result.status !== 'retry' || job.once) this.#settling.settle(job, result)
+    else if (attempt.aborted) {
+      // The lease expired. The job keeps its turn, and goes on unless another process has it.
+      job.completed = result.completed
+      return this.#start(job)
+    } else {
+      this.#retryLater(job, result)
+      if (this.#isStrict) return this.#lanes.done()
+    }
+    this.#ended(job)
+  }
+
+  #retryLater(job: Job, { completed, failures, counts, delayMs }: RetryResult): void {
+    job.nextAttempt(completed, failures, counts)
+    job.state = 'retrying'
+    job.since = Date.now() + delayMs
+    job.retryTimer = setTimeout(() => this.#retry(job), Math.min(delayMs, maxWaitMs))
+  }
+
+  /** Ends a job's turn. */
+  #ended(job: Job): void {
+    this.#readyNext(job)
+    this.#lanes.done()
+  }
+
+  #readyNext(job: Job): void {
+    const { next } = job
+    job.next = undefined
+    if (next !== undefined) this.#lanes.add(next)
+    else if (this.#last.get(job.lane) === job) this.#last.delete(job.lane)
+  }
+
+  /** Frees the slot of a running job. Its lane stays blocked. */
+  park(job: Job): void {
+    job.state = 'waiting'
+    this.#parked.add(job)
+    this.#lanes.done()
+  }
+
+  unpark(job: Job): void {
+    if (this.#parked.delete(job)) this.#lanes.addNext(job)
+  }
+
+  #resume(job: Job, attempt: JobAttempt): void {
+    const { parked } = attempt
+    job.state = 'running'
+    job.since = Date.now()
+    attempt.parked = undefined
+    parked?.resume()
+  }
+}
