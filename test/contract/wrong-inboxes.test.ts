@@ -145,6 +145,15 @@ const deadLettersOf = ({ deadLetters }: Inbox): DeadLetters => ({
   discard: (key) => deadLetters.discard(key),
 })
 
+/** An inbox that tells of no event that it is late. */
+const punctual: Wrong<InboxDefinition> = (definition) => ({
+  open: ({ handle, ...host }) =>
+    definition.open({
+      ...host,
+      handle: ({ event, ...rest }, attempt) => handle({ ...rest, event: { ...event, late: undefined } }, attempt),
+    }),
+})
+
 /** An inbox that never hears of a strict order. */
 const loose: Wrong<InboxDefinition> = (definition) => ({ open: (host) => definition.open({ ...host, order: 'loose' }) })
 
@@ -454,6 +463,18 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     withMedia(({ event }) => event.key),
     'keeps later events of the media item waiting behind an attempt that waits',
     'expected true to be false',
+  ],
+  [
+    'lets later events overtake one that goes back because of a limit',
+    withParking(() => ({ park: () => false })),
+    'lets no later event of its media item pass one that goes back until its turn',
+    'expected true to be false',
+  ],
+  [
+    'tells of no event that it is late',
+    punctual,
+    'tells that an event is late, in every attempt, if one of a later time was tried before it',
+    'expected',
   ],
   [
     'closes without a word to an attempt that waits for a limit',

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Attempt, AttemptResult, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
-import type { Operations, Pause, Pauses } from '../../src/inbox/reading.ts'
+import type { StoredPauses } from '../../src/inbox/operations/pauses.ts'
+import type { Operations, Pause, PauseOptions, Pauses, ResumeOptions } from '../../src/inbox/reading.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
@@ -21,11 +22,12 @@ const withPauses =
   (definition) => ({
     open(host) {
       const inbox = definition.open(host)
-      const right = inbox.pauses as Pauses
-      const pauses: Pauses = {
+      const right = inbox.pauses as StoredPauses
+      const pauses = {
+        read: () => right.read(),
         list: () => right.list(),
-        pause: (options) => right.pause(options),
-        resume: (options) => right.resume(options),
+        pause: (options?: PauseOptions) => right.pause(options),
+        resume: (options?: ResumeOptions) => right.resume(options),
         ...wrong(right, inbox),
       }
       return Object.assign(inbox, { pauses })

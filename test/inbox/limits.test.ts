@@ -107,19 +107,14 @@ describe('An event that waits for the limit of its handler', () => {
     expect([record?.attempts, record?.failedAttempts]).toEqual([0, []])
   })
 
-  test('goes back to the file until its turn behind a thousand others, so that later events of the file come', async () => {
+  test('goes back to the file until its turn behind many others, so that later events of the file come', async () => {
     const { receiver, limited, free } = open(sqliteInbox({ path: await freshPath() }), { rate: '10/s' })
     await sendAll(receiver, 'encoding.finished', names('limited', 1_500))
-    await vi.waitUntil(async () => (await receiver.inbox.stats()).retrying > 450, { timeout: 20_000 })
     await sendAll(receiver, 'file.received', names('free', 500))
     await vi.waitUntil(() => free.length === 500, { timeout: 20_000, interval: 1 })
+    await vi.waitUntil(async () => (await receiver.inbox.stats()).running === 0)
     const { waiting, retrying } = await receiver.inbox.stats()
-    expect(waiting).toBeLessThanOrEqual(1_000)
-    expect(waiting + retrying + limited.length).toBe(1_500)
-    const { events = [] } = (await receiver.inbox.events?.list({ state: 'retrying', limit: 500 })) ?? {}
-    const inMs = events.map(({ dueAt }) => Number(dueAt) - Date.now())
-    expect(Math.min(...inMs)).toBeGreaterThan(20_000)
-    expect(Math.max(...inMs)).toBeLessThan(120_000)
+    expect([waiting > 1_000, waiting + limited.length, retrying]).toEqual([true, 1_500, 0])
   })
 
   test('leaves its slot to other events, even if there is no other slot', async () => {

@@ -48,8 +48,9 @@ export class SqlAttempt extends LazyAbort implements Attempt, OwingAttempt, Held
     this.stored = stored
     this.#worker = worker
     const event = reviveEvent(JSON.parse(stored.event) as MediaEvent)
-    const time = event.emittedAt?.getTime() ?? Number.NEGATIVE_INFINITY
-    this.late = stored.late || (stored.attempts === 0 && !stored.isRetry && time < (lane.latestAt ?? time))
+    const time = event.emittedAt?.getTime()
+    const isNew = stored.attempts === 0 && !stored.isRetry
+    this.late = stored.late || (isNew && time !== undefined && time < (lane.latestAt ?? time))
     this.accepted = {
       event: this.late ? Object.freeze({ ...event, late: true }) : event,
       receivedAt: new Date(stored.receivedAt),

@@ -92,6 +92,24 @@ export function checkLimits(checkInbox: Check): void {
     expect((await calls.next()).event.key).toBe('second')
   })
 
+  check('lets no later event of its media item pass one that goes back until its turn', async (subject) => {
+    const { inbox, calls, ordered, expect } = subject
+    // So many wait that a database takes the next one back.
+    for (let event = 0; event < many; event++) await park(subject, `limited ${event}`)
+    for (const key of ['first', 'second', 'third']) await inbox.accept(eventOf(key, 'media'))
+    const call = await calls.next()
+    const parked = new Parked(call)
+    const isParked = call.attempt.park?.(parked)
+    if (!isParked) call.finish({ status: 'retry', delayMs: 300, completed: [], failures: [], counts: false })
+    await new Promise((resolve) => setTimeout(resolve, soonMs))
+    if (ordered) expect(calls.hasStarted).toBe(false)
+    call.attempt.unpark?.()
+    const again = isParked ? call : await calls.next()
+    again.finish()
+    const [second, third] = [await calls.next(), calls.hasStarted]
+    expect([again.event.key, again.attempt.number, second.event.key, third]).toEqual(['first', 1, 'second', false])
+  })
+
   check(
     'makes the attempt again when it is given back until its turn, and counts none',
     async ({ inbox, calls, expect }) => {
