@@ -4,13 +4,14 @@ import { randomUUID } from 'node:crypto'
 import { Client, Pool } from 'pg'
 import type { InboxHost } from '../src/inbox/inbox.ts'
 import { PostgresDatabase } from '../src/inbox/postgres/database.ts'
+import { withTables } from '../src/inbox/postgres/dialect.ts'
+import { hashKey, hashMedia } from '../src/inbox/postgres/keys.ts'
 import { transact, useIndexes } from '../src/inbox/postgres/statements.ts'
-import { inline, type PostgresStep } from '../src/inbox/postgres/step.ts'
+import { inline, type PostgresStep, type Query } from '../src/inbox/postgres/step.ts'
 import { PostgresSteps } from '../src/inbox/postgres/steps.ts'
 import { migrate } from '../src/inbox/postgres.ts'
 import type { NewEvent, SettledEvent, Step } from '../src/inbox/sql/database.ts'
 import { inspectedInbox } from '../src/inbox/sql/inspection.ts'
-import { hashKey, hashMedia } from '../src/inbox/postgres/keys.ts'
 import { PostgresServer } from '../test/support/postgres/postgres-server.ts'
 
 const schema = 'media_webhooks'
@@ -84,6 +85,11 @@ function steps(of: PostgresSteps): Record<string, Step<unknown>> {
 
 const isPlanned = (sql: string): boolean => /^\s*(WITH|SELECT|INSERT|UPDATE|DELETE)\b/i.test(sql)
 
+const sqlOf = (part: string | Query): string => {
+  const { text, values }: Query = typeof part === 'string' ? { text: part, values: [] } : part
+  return inline({ text: withTables(text, schema), values })
+}
+
 /** Runs a statement, and prints its plan. */
 async function explain(client: Client, sql: string): Promise<void> {
   console.log(`\n${sql.trim().replaceAll(/^/gm, '  ')}\n`)
@@ -94,7 +100,7 @@ async function explain(client: Client, sql: string): Promise<void> {
 async function explainStep(client: Client, name: string, { parts }: PostgresStep<unknown>): Promise<void> {
   console.log(`\n# ${name}`)
   await client.query('BEGIN')
-  const texts = parts.flatMap((part) => (typeof part === 'string' ? part : inline(part)).split(/;\n/))
+  const texts = parts.flatMap((part) => sqlOf(part).split(/;\n/))
   for (const text of texts.filter((each) => !/^(BEGIN|COMMIT)/.test(each)))
     await (isPlanned(text) ? explain(client, text) : client.query(text))
   await client.query('ROLLBACK')
@@ -104,9 +110,7 @@ async function explainStep(client: Client, name: string, { parts }: PostgresStep
 async function explainReads(client: Client, pool: Pool): Promise<void> {
   const database = PostgresDatabase.inspected(pool, schema, 60_000)
   const read = async (sql: string, values: readonly unknown[] = []) => {
-    const text = inline({ text: sql, values }).replaceAll(/\$([a-z]\w*)/g, (_, table) =>
-      table === 'now' ? 'now()' : `${schema}.${table}`,
-    )
+    const text = sqlOf({ text: sql, values })
     await explain(client, text)
     return (await client.query(text)).rows
   }
@@ -145,12 +149,12 @@ try {
   for (const order of ['loose', 'strict'] satisfies InboxHost['order'][]) {
     console.log(`\n## ${order} order`)
     const isStrict = order === 'strict'
-    const all = steps(new PostgresSteps({ schema, isStrict, leaseMs: 30_000, ttlMs: 86_400_000 }))
+    const all = steps(new PostgresSteps({ isStrict, leaseMs: 30_000, ttlMs: 86_400_000 }))
     for (const [name, step] of Object.entries(all)) await explainStep(client, name, step as PostgresStep<unknown>)
   }
   console.log('\n# the end of a transaction')
   await client.query(`BEGIN; SET LOCAL media_webhooks.owner = '${owner}'`)
-  await explain(client, inline({ text: transact(schema), values: ['39999', owner, 0, 'handle', 199_999] }))
+  await explain(client, sqlOf({ text: transact, values: ['39999', owner, 0, 'handle', 199_999] }))
   await client.query('ROLLBACK')
   await explainReads(client, pool)
 } finally {

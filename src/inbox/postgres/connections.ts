@@ -1,6 +1,7 @@
 import type pg from 'pg'
-import { clientClass, makePool, type Pinned, releaseClient, startUp, takeClient } from './pool.ts'
-import { inline, literal, type PostgresStep, type Prepared, type Purpose, type Rows } from './step.ts'
+import { withTables } from './dialect.ts'
+import { clientClass, makePool, type Pinned, releaseClient, takeClient } from './pool.ts'
+import { inline, literal, type Message, type Purpose, type Query, type Rows } from './step.ts'
 
 /** Maximum connections by purpose. */
 const maxConnections: Readonly<Record<Purpose, number>> = {
@@ -14,17 +15,19 @@ const maxConnections: Readonly<Record<Purpose, number>> = {
 /** Time after which idle connections are closed (ms). Longer than the time between renewals or polls. */
 const idleMs = 30_000
 
-/** Prepared statements are planned once, maybe while the tables are empty or have no statistics. */
-const planning = '-c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan'
+/** What changes the meaning of our statements, or their plans: made once, maybe while the tables are empty or have no statistics. */
+const settings =
+  '-c DateStyle=ISO -c array_nulls=on -c standard_conforming_strings=on -c extra_float_digits=1 ' +
+  '-c default_transaction_isolation=read\\ committed -c enable_seqscan=off -c jit=off -c plan_cache_mode=force_generic_plan'
 
 export interface ConnectionsOptions {
   readonly config: pg.PoolConfig
+  /** Quoted. */
+  readonly schema: string
   readonly timeoutMs: number
   /** False if connections keep no prepared statements. */
   readonly prepares: boolean
 }
-
-type Message = Pick<PostgresStep<unknown>, 'on' | 'parts' | 'timeoutMs'>
 
 /** The inbox's own connections. Handlers can't use them up. Sends each message once. */
 export class Connections {
@@ -33,37 +36,26 @@ export class Connections {
   readonly #pinned: Pinned = { config: {} }
   readonly #Client = clientClass(this.#pinned)
   readonly #pools: Readonly<Record<Purpose, pg.Pool>>
+  /** Statements with the names of tables filled in. */
+  readonly #texts = new Map<string, string>()
   /** Names of the statements each connection has prepared. */
   readonly #prepared = new WeakMap<pg.PoolClient, Set<string>>()
-  #isPinned = false
 
   /** @param given a pool to use for everything */
   constructor(options: ConnectionsOptions, given?: pg.Pool) {
     const { config, timeoutMs } = options
     this.#options = options
-    this.#config = {
-      ...config,
-      connectionTimeoutMillis: timeoutMs,
-      query_timeout: timeoutMs,
-      idleTimeoutMillis: idleMs,
-      keepAlive: true,
-    }
-    const poolOf = (on: Purpose) =>
-      given ?? makePool({ ...this.#config, Client: this.#Client, max: maxConnections[on], min: 0 })
-    this.#pools = {
-      accepting: poolOf('accepting'),
-      handling: poolOf('handling'),
-      renewing: poolOf('renewing'),
-      reading: poolOf('reading'),
-      patient: poolOf('patient'),
-    }
+    const timeouts = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs, idleTimeoutMillis: idleMs }
+    this.#config = { ...config, ...timeouts, keepAlive: true }
+    const poolOf = (max: number) => given ?? makePool({ ...this.#config, Client: this.#Client, max, min: 0 })
+    const pools = Object.entries(maxConnections).map(([on, max]) => [on, poolOf(max)])
+    this.#pools = Object.fromEntries(pools)
   }
 
-  /** Pins the settings of later connections: each has a session to itself. */
+  /** Pins the settings of later connections, and a timeout for statements that outlive their client: each has a session to itself. */
   pin(): void {
-    const { options, ...others } = startUp(this.#config, this.#options.timeoutMs)
-    this.#pinned.config = { ...others, options: `${options} ${planning}` }
-    this.#isPinned = true
+    const { options = process.env['PGOPTIONS'] ?? '' } = this.#config
+    this.#pinned.config = { statement_timeout: this.#options.timeoutMs, options: `${options} ${settings}` }
   }
 
   /** Lends a connection that starts without pinned settings, and is closed afterwards. */
@@ -81,39 +73,26 @@ export class Connections {
   }
 
   /** Sends a message. Returns the rows of each statement. */
-  async send(message: Message): Promise<readonly Rows[]> {
-    const { on, parts, timeoutMs } = message
-    const [first] = parts
-    if (timeoutMs !== undefined) return this.#sendSlow(message, timeoutMs)
-    if (!this.#options.prepares) return this.#query(this.#pools[on], parts.map(inlined).join(';'))
-    if (parts.length === 1 && typeof first === 'object' && first.name !== '' && this.#isPinned)
-      return this.#one(on, first)
-    const named = parts.filter((part): part is Prepared => typeof part === 'object' && part.name !== '')
-    if (named.length === 0) return this.#query(this.#pools[on], parts.map(inlined).join(';'))
-    return this.#execute(on, parts, named)
-  }
-
-  async #one(on: Purpose, { name, text, values }: Prepared): Promise<readonly Rows[]> {
-    const { rows } = await this.#pools[on].query({ name, text, values: [...values], types } as pg.QueryConfig)
-    return [rows]
-  }
-
-  async #query(on: Pick<pg.Pool, 'query'> | pg.PoolClient, text: string): Promise<readonly Rows[]> {
-    return rowsOfEach(await (on as pg.Pool).query({ text, types } as pg.QueryConfig))
-  }
-
-  /** Finds a silently lost connection before the longer timeout. The pool then hands out the same one again. */
-  async #sendSlow({ on, parts }: Message, timeoutMs: number): Promise<readonly Rows[]> {
+  async send({ on, parts, timeoutMs }: Message): Promise<readonly Rows[]> {
     const pool = this.#pools[on]
-    await pool.query('SELECT 1')
-    const [begin, ...rest] = parts.map(inlined)
-    const text = [begin, `SET LOCAL statement_timeout = ${timeoutMs}`, ...rest].join(';')
-    return rowsOfEach(await pool.query({ text, types, query_timeout: timeoutMs } as pg.QueryConfig))
+    const filled = parts.map((part) => this.#fill(part))
+    if (timeoutMs !== undefined) return sendSlow(pool, filled, timeoutMs)
+    const named = this.#options.prepares ? filled.filter(isNamed) : []
+    if (named.length === 0) return send(pool, filled.map(inlined))
+    return filled.length === 1 ? sendOne(pool, named[0] as Query) : this.#execute(pool, filled, named)
+  }
+
+  #fill(part: string | Query): string | Query {
+    if (typeof part !== 'string') return { ...part, text: this.#fill(part.text) as string }
+    const known = this.#texts.get(part)
+    const text = known ?? withTables(part, this.#options.schema)
+    if (known === undefined) this.#texts.set(part, text)
+    return text
   }
 
   /** Each connection plans the prepared statements once. */
-  async #execute(on: Purpose, parts: Message['parts'], named: readonly Prepared[]): Promise<readonly Rows[]> {
-    const client = await takeClient(this.#pools[on])
+  async #execute(pool: pg.Pool, parts: Message['parts'], named: readonly Named[]): Promise<readonly Rows[]> {
+    const client = await takeClient(pool)
     let problem: Error | undefined
     try {
       const names = this.#prepared.get(client) ?? new Set()
@@ -122,7 +101,7 @@ export class Connections {
       if (missing.length > 0)
         await client.query(missing.map(({ name, text }) => `PREPARE ${name}_ AS ${text}`).join(';'))
       for (const { name } of missing) names.add(name)
-      return await this.#query(client, parts.map(executed).join(';'))
+      return await send(client, parts.map(executed))
     } catch (error) {
       problem = error as Error
       throw error
@@ -137,11 +116,35 @@ export class Connections {
   }
 }
 
-const inlined = (part: string | Prepared): string => (typeof part === 'string' ? part : inline(part))
+type Named = Query & { readonly name: string }
+
+const isNamed = (part: string | Query): part is Named => typeof part !== 'string' && part.name !== undefined
+
+const inlined = (part: string | Query): string => (typeof part === 'string' ? part : inline(part))
 
 // With `_`: the same statement may be prepared under its own name for the extended protocol.
-const executed = (part: string | Prepared): string =>
-  typeof part === 'object' && part.name !== '' ? `EXECUTE ${part.name}_ (${part.values.map(literal)})` : inlined(part)
+const executed = (part: string | Query): string =>
+  isNamed(part) ? `EXECUTE ${part.name}_ (${part.values.map(literal)})` : inlined(part)
+
+async function send(
+  on: pg.Pool | pg.PoolClient,
+  texts: readonly string[],
+  timeoutMs?: number,
+): Promise<readonly Rows[]> {
+  const timeout = timeoutMs !== undefined && { query_timeout: timeoutMs }
+  return rowsOfEach(await on.query({ text: texts.join(';'), types, ...timeout } as pg.QueryConfig))
+}
+
+async function sendOne(pool: pg.Pool, { values, ...query }: Query): Promise<readonly Rows[]> {
+  return rowsOfEach(await pool.query({ ...query, values: [...values], types } as pg.QueryConfig))
+}
+
+/** Finds a silently lost connection before the longer timeout. The pool then hands out the same one again. */
+async function sendSlow(pool: pg.Pool, parts: Message['parts'], timeoutMs: number): Promise<readonly Rows[]> {
+  await pool.query('SELECT 1')
+  const [begin = '', ...rest] = parts.map(inlined)
+  return send(pool, [begin, `SET LOCAL statement_timeout = ${timeoutMs}`, ...rest], timeoutMs)
+}
 
 /** Numbers and booleans; all else as text. The parsers of `pg` may be the user's. */
 const types: pg.CustomTypesConfig = {

@@ -3,19 +3,19 @@ import { WebhookError } from '../../errors.ts'
 import { consoleLogger } from '../../internal/logger.ts'
 import { processName } from '../../internal/process-name.ts'
 import type { InboxHost } from '../inbox.ts'
-import type { Route } from './connection.ts'
-import { hashKey, hashMedia } from './keys.ts'
-import { makePool } from './pool.ts'
-import { findPooler, isRefusedByPooler, poolerProblem } from './pooler.ts'
 import type { Database, DatabaseListener, Failure, Statement, Step, Value } from '../sql/database.ts'
 import type { Signal } from '../sql/signal.ts'
+import type { Route } from './connection.ts'
 import { Connections } from './connections.ts'
-import { dialect, withTables } from './dialect.ts'
+import { dialect } from './dialect.ts'
+import { hashKey, hashMedia } from './keys.ts'
 import { Notifications } from './notifications.ts'
+import { makePool } from './pool.ts'
+import { findPooler, isRefusedByPooler, poolerProblem } from './pooler.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
 import { useIndexes } from './statements.ts'
-import { type PostgresStep, transaction } from './step.ts'
+import { type PostgresStep, query, transaction } from './step.ts'
 import { PostgresSteps } from './steps.ts'
 import { transactions } from './transactions.ts'
 
@@ -59,9 +59,9 @@ export class PostgresDatabase implements Database {
     const { given, config, schema, concurrency, leaseMs, ttlMs, timeoutMs, listen, handles } = options
     this.#host = host
     this.#options = options
-    this.#connections = connections ?? new Connections({ config, timeoutMs, prepares: listen })
+    this.#connections = connections ?? new Connections({ config, schema: quoted(schema), timeoutMs, prepares: listen })
     const isStrict = host.order === 'strict'
-    this.statements = new PostgresSteps({ schema: quoted(schema), isStrict, leaseMs, ttlMs })
+    this.statements = new PostgresSteps({ isStrict, leaseMs, ttlMs })
     const processes = () => this.statements.processes
     this.#notifications = new Notifications({ connections: this.#connections, schema, processes })
     if (handles && given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
@@ -73,7 +73,7 @@ export class PostgresDatabase implements Database {
   /** Opens the tables for inspection, over a pool that stays open. */
   static inspected(pool: pg.Pool, schema: string, timeoutMs: number): PostgresDatabase {
     const limits = { concurrency: 1, leaseMs: 0, ttlMs: 0, timeoutMs, listen: false, handles: false }
-    const connections = new Connections({ config: {}, timeoutMs, prepares: false }, pool)
+    const connections = new Connections({ config: {}, schema: quoted(schema), timeoutMs, prepares: false }, pool)
     const database = new PostgresDatabase(
       { logger: consoleLogger },
       { given: pool, config: {}, schema, ...limits },
@@ -149,21 +149,14 @@ export class PostgresDatabase implements Database {
   }
 
   async read<Row>(sql: string, values: readonly Value[] = []): Promise<Row[]> {
-    const text = withTables(sql, quoted(this.#options.schema))
-    const parts = transaction(useIndexes, { name: '', text, values })
+    const parts = transaction(useIndexes, query(sql, ...values))
     const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts }))
     return results.at(-2) as unknown as Row[]
   }
 
   async change(statements: readonly Statement[]): Promise<readonly number[]> {
-    const schema = quoted(this.#options.schema)
-    const parts = statements.map(({ sql, values = [] }) => ({
-      name: '',
-      text: `${withTables(sql, schema)} RETURNING 1`,
-      values,
-    }))
-    const message = ['BEGIN ISOLATION LEVEL READ COMMITTED', ...parts, 'COMMIT']
-    const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts: message }))
+    const parts = transaction(...statements.map(({ sql, values = [] }) => query(`${sql} RETURNING 1`, ...values)))
+    const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts }))
     return results.slice(1, statements.length + 1).map((rows) => rows.length)
   }
 

@@ -1,4 +1,5 @@
 import type { Dialect } from '../sql/database.ts'
+import { literal } from './step.ts'
 
 /** Most rows that a count looks at: counting 800,000 waiting events exceeded the statement timeout. */
 const maxCounted = 100_000
@@ -14,9 +15,10 @@ export const dialect: Dialect = {
   maxCounted,
 }
 
-/** Fills in table names and the time, but not within quoted names: a schema's may have a `$`. */
+/** Fills in the names of tables, of the sequence of events' ids and the time, but not within quoted names: a schema's may have a `$`. */
 export const withTables = (sql: string, schema: string): string =>
   sql.replaceAll(/"[^"]*"|\$([a-z]\w*)/g, (found, name) => {
     if (name === undefined) return found
+    if (name === 'event_ids') return literal(`${schema}.event_id_seq`)
     return name === 'now' ? 'now()' : `${schema}.${name}`
   })

@@ -1,10 +1,10 @@
 import type pg from 'pg'
 import { checkedApart, checkOptions } from '../../internal/check-options.ts'
-import { type PostgresConnection, routeOf } from './connection.ts'
-import { makePool, releaseClient, takeClient } from './pool.ts'
 import type { InspectedInbox } from '../reading.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
+import { type PostgresConnection, routeOf } from './connection.ts'
 import { PostgresDatabase, unreachable } from './database.ts'
+import { makePool, releaseClient, takeClient } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
 import { checkSchemaName, standardSchema } from './schema.ts'
 
@@ -33,8 +33,8 @@ const timeoutMs = 10_000
  * console.log(await database.stats())
  * await database.close()
  * ```
- * @throws WebhookError `invalid_option`; `unavailable` if there are no tables, their version is too old or too new, or
- * Postgres cannot be reached
+ * @throws WebhookError `invalid_option`; `unavailable` if there are no tables, a newer version made them, or Postgres
+ * cannot be reached
  */
 export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<InspectedInbox> {
   checkOptions('openInboxDatabase', options, { pool: checkedApart, connection: checkedApart, schema: checkedApart })
@@ -57,9 +57,9 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
 }
 
 /**
- * Makes or updates the tables of `postgresInbox`, and checks that the connection's user may use them. Receivers do the
+ * Makes the tables of `postgresInbox`, and checks that the connection's user may use them. Receivers do the
  * same when they start. Safe to run concurrently.
- * @returns `true` if it made or changed tables
+ * @returns `true` if it made tables
  * @throws WebhookError `invalid_option`; `unavailable` if the database cannot be used
  */
 export async function migrate(

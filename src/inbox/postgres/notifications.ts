@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { type Timer, unref, within } from '../../internal/timers.ts'
-import { NotifyThrottle } from './notify-throttle.ts'
 import type { DatabaseListener } from '../sql/database.ts'
 import type { Signal } from '../sql/signal.ts'
 import { type Connections, rowsOfEach } from './connections.ts'
-import { literal, quoted } from './schema.ts'
+import { NotifyThrottle } from './notify-throttle.ts'
+import { quoted } from './schema.ts'
+import { query } from './step.ts'
 
 /** Delay before reconnecting (ms). */
 const reconnectDelayMs = 500
@@ -147,8 +148,7 @@ export class Notifications {
 
   #send(on: 'accepting' | 'reading', payload: string): Promise<boolean> {
     const { connections, schema } = this.#options
-    const text = `SELECT pg_notify(${literal(schema)}, ${literal(payload)})`
-    return connections.send({ on, parts: [text] }).then(
+    return connections.send({ on, parts: [query('SELECT pg_notify($1, $2)', schema, payload)] }).then(
       () => true,
       () => false,
     )

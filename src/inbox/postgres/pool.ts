@@ -25,18 +25,6 @@ export function clientClass(pinned: Pinned): typeof pg.Client {
   }
 }
 
-/**
- * Start-up parameters of the inbox's own connections: what changes the meaning of its statements, and a timeout for
- * statements that outlive their client.
- */
-export const startUp = (
-  { options = process.env['PGOPTIONS'] ?? '' }: pg.PoolConfig,
-  timeoutMs: number,
-): pg.ClientConfig => ({
-  statement_timeout: timeoutMs,
-  options: `${options} -c DateStyle=ISO -c array_nulls=on -c standard_conforming_strings=on -c extra_float_digits=1 -c default_transaction_isolation=read\\ committed`,
-})
-
 /** Takes a client, with an error listener, so that a lost connection doesn't end the process. */
 export function takeClient(pool: pg.Pool): Promise<pg.PoolClient> {
   return new Promise((resolve, reject) => {

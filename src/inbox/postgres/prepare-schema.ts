@@ -1,6 +1,7 @@
 import type { PoolClient, QueryConfig } from 'pg'
 import { WebhookError } from '../../errors.ts'
-import { createSchema, literal, lockClass, type Migration, migrations, migrationsFrom, quoted } from './schema.ts'
+import { createSchema, createTables, quoted, version } from './schema.ts'
+import { literal } from './step.ts'
 
 /** Tables on which the inbox needs all rights. */
 const tableNames = [
@@ -10,94 +11,50 @@ const tableNames = [
 
 type SchemaClient = Pick<PoolClient, 'query'>
 
-/** Timeout of making or updating the tables (ms). */
+/** First key of the advisory lock under which tables are made and sequences raised. The second hashes the schema. */
+const lockClass = 1_835_361_385
+
+/** Timeout of making the tables (ms). */
 const maxMs = 60_000
 
-/** Maximum wait for a lock (ms): statements of other processes queue behind it. */
-const lockMs = 300
-
-/** Attempts to get the locks, and the delay between them (ms). */
-const maxLockAttempts = 20
-const lockRetryDelayMs = 200
-
-interface Condition {
-  /** Version of the tables, 0 if there are none. */
-  readonly version: number
-  readonly server: number
-  readonly encoding: string
-  readonly isReplica: boolean
-  readonly isReadOnly: boolean
-  readonly hasSchema: boolean
-}
-
 /**
- * Makes or updates the tables, and checks that the inbox can use them. Resolves with `true` if it changed them.
+ * Makes the tables, and checks that the inbox can use them. Resolves with `true` if it made them.
  * @throws WebhookError `unavailable`
  */
-export async function prepareSchema(client: SchemaClient, schema: string, all = migrations): Promise<boolean> {
-  const { version, server, encoding, isReplica, isReadOnly } = await readCondition(client, schema, all)
+export async function prepareSchema(client: SchemaClient, schema: string): Promise<boolean> {
+  const { server, encoding, isReplica, isReadOnly, hasTables } = await readCondition(client, schema)
   if (server < 130_000) throw unusable('it is older than Postgres 13')
   if (isReplica) throw unusable('it is a read-only replica: give the address of the primary')
   if (isReadOnly) throw unusable('its transactions are read-only (default_transaction_read_only)')
   if (encoding !== 'UTF8') throw unusable(`its encoding is ${encoding}: create one with ENCODING 'UTF8'`)
-  const isChanged = version < all.length && (await makeTables(client, schema, all))
+  const isMade = !hasTables && (await makeTables(client, schema))
+  await checkVersion(client, schema)
   await checkRights(client, schema)
   await raiseIds(client, schema)
-  return isChanged
-}
-
-/** Selects the ids of each sequence. An event behind its lane's position would never be read. */
-const idsOf = (schema: string): Readonly<Record<string, readonly string[]>> => ({
-  [sequenceOf(schema, 'event')]: [`SELECT max(id) FROM ${schema}.event`, `SELECT max(position) FROM ${schema}.lane`],
-  [sequenceOf(schema, 'operation')]: [`SELECT max(id) FROM ${schema}.operation`],
-})
-
-const sequenceOf = (schema: string, table: string): string =>
-  `pg_get_serial_sequence(${literal(`${schema}.${table}`)}, 'id')::regclass`
-
-/**
- * Raises sequences that are behind their tables: a failover to a logical replica copies rows but no sequences, and new
- * events would reuse ids. Under a lock, so that no other start sets them back.
- */
-async function raiseIds(client: SchemaClient, schema: string): Promise<void> {
-  const behind = Object.entries(idsOf(quoted(schema))).map(([sequence, ids]) => {
-    // Inserting needs no right on an identity column's sequence; reading the sequence does.
-    const last = `CASE WHEN has_sequence_privilege(${sequence}, 'USAGE, SELECT')
-      THEN coalesce(pg_sequence_last_value(${sequence}), 0) ELSE highest END`
-    const where = `FROM (SELECT greatest(${ids.map((id) => `(${id})`)}) AS highest OFFSET 0) ids WHERE highest > ${last}`
-    return { sequence, where }
-  })
-  const { rows } = await client.query(behind.map(({ where }) => `SELECT ${where}`).join(' UNION ALL '))
-  if (rows.length === 0) return
-  const raise = behind.map(({ sequence, where }) => `SELECT setval(${sequence}, highest) ${where}`).join('; ')
-  await client
-    .query(
-      `BEGIN; SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`migrate ${schema}`)})); ${raise}; COMMIT`,
-    )
-    .catch(async (error) => {
-      await client.query('ROLLBACK').catch(() => {})
-      if (!isRightMissing(error)) throw error
-      throw unusable(
-        `the sequences of the schema ${schema} are behind its tables, as after a failover to a logical replica, and ` +
-          'this user may not raise them: grant it UPDATE on them, or start the inbox once as their owner',
-        error,
-      )
-    })
+  return isMade
 }
 
 /**
  * Checks that the tables exist, and that this version can read them. Makes none.
  * @throws WebhookError `unavailable`
  */
-export async function checkTables(client: SchemaClient, schema: string, all = migrations): Promise<void> {
-  const { version } = await readCondition(client, schema, all)
-  if (version >= all.length) return
-  const fix = 'start a receiver with postgresInbox, or run "media-webhooks inbox <url> migrate"'
-  if (version > 0) throw unusable(`the tables in the schema ${schema} need an update: ${fix}`)
-  throw unusable(`it has no tables of an inbox in the schema ${schema}: ${fix}, or give the right schema`)
+export async function checkTables(client: SchemaClient, schema: string): Promise<void> {
+  const { hasTables } = await readCondition(client, schema)
+  if (hasTables) return checkVersion(client, schema)
+  const fix = 'start a receiver with postgresInbox, run "media-webhooks inbox <url> migrate", or give the right schema'
+  throw unusable(`it has no tables of an inbox in the schema ${schema}: ${fix}`)
 }
 
-async function readCondition(client: SchemaClient, schema: string, all: readonly Migration[]): Promise<Condition> {
+interface Condition {
+  readonly server: number
+  readonly encoding: string
+  readonly isReplica: boolean
+  readonly isReadOnly: boolean
+  readonly hasSchema: boolean
+  readonly hasTables: boolean
+}
+
+async function readCondition(client: SchemaClient, schema: string): Promise<Condition> {
   const { rows } = await client.query(
     `SELECT json_build_object(
        'server', current_setting('server_version_num')::int,
@@ -110,65 +67,43 @@ async function readCondition(client: SchemaClient, schema: string, all: readonly
      )::text AS condition`,
     [schema],
   )
-  const { hasTables, ...condition } = JSON.parse(rows[0].condition)
-  return { ...condition, version: hasTables ? await readVersion(client, schema, all.length) : 0 }
+  return JSON.parse(rows[0].condition)
 }
 
-/** @param known newest version this release knows */
-async function readVersion(client: SchemaClient, schema: string, known: number): Promise<number> {
-  const result = await client
-    .query(`SELECT row_to_json(found)::text AS found FROM ${quoted(schema)}.version found`)
-    .catch((error) => {
-      if (isRightMissing(error)) throw missingRight(schema, error)
-      throw isWrongSql(error) ? notOurs(schema, error) : error
-    })
-  const { version, tables } = JSON.parse(result.rows[0]?.found ?? '{}')
-  if (!Number.isInteger(version) || !Number.isInteger(tables)) throw notOurs(schema)
-  if (version > known)
+async function checkVersion(client: SchemaClient, schema: string): Promise<void> {
+  const { rows } = await client.query(`SELECT version::text FROM ${quoted(schema)}.version`).catch((error) => {
+    if (isRightMissing(error)) throw missingRight(schema, error)
+    throw isWrongSql(error) ? notOurs(schema, error) : error
+  })
+  const found = Number(rows[0]?.version ?? Number.NaN)
+  if (!Number.isInteger(found)) throw notOurs(schema)
+  if (found > version)
     throw unusable(`a newer version of media-webhooks made the schema ${schema}: upgrade this process`)
-  return tables
 }
 
-/** Makes or updates the tables without blocking processes that use them: if a lock takes long, retries later. */
-async function makeTables(client: SchemaClient, schema: string, all: readonly Migration[]): Promise<boolean> {
-  for (let attempt = 1; ; attempt++) {
-    await client.query('BEGIN ISOLATION LEVEL READ COMMITTED')
-    try {
-      const isChanged = await makeTablesOnce(client, schema, all)
-      await client.query('COMMIT')
-      return isChanged
-    } catch (error) {
-      await client.query('ROLLBACK').catch(() => {})
-      if (!isLocked(error) || attempt === maxLockAttempts) throw error
-      await new Promise((resolve) => setTimeout(resolve, lockRetryDelayMs))
-    }
-  }
-}
-
-/** Under a lock, as several processes may start at once. Returns false if another one was first. */
-async function makeTablesOnce(client: SchemaClient, schema: string, all: readonly Migration[]): Promise<boolean> {
+/** Makes the tables under a lock, as several processes may start at once. Returns false if another one was first. */
+async function makeTables(client: SchemaClient, schema: string): Promise<boolean> {
   const name = quoted(schema)
-  const patiently = (text: string) => client.query({ text, query_timeout: maxMs } as QueryConfig)
-  await client.query(`SET LOCAL statement_timeout = ${maxMs}`)
-  await patiently(`SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`migrate ${schema}`)}))`)
-  const { version, hasSchema } = await readCondition(client, schema, all)
-  if (version >= all.length) return false
-  // Postgres wants the right to create schemas even if this one exists.
-  const sql = (hasSchema ? '' : createSchema(name)) + migrationsFrom(name, version, { all })
+  const send = (text: string) => client.query({ text, query_timeout: maxMs } as QueryConfig)
   try {
-    await patiently(`SET LOCAL lock_timeout = ${lockMs};${sql}`)
+    await send(`BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = ${maxMs}; ${lock(schema)}`)
+    const { hasSchema, hasTables } = await readCondition(client, schema)
+    // Postgres wants the right to create schemas even if this one exists.
+    if (!hasTables) await send((hasSchema ? '' : createSchema(name)) + createTables(name))
+    await send('COMMIT')
+    return !hasTables
   } catch (error) {
-    throw notMade(schema, version, error)
+    await client.query('ROLLBACK').catch(() => {})
+    throw notMade(schema, error)
   }
-  return true
 }
 
-function notMade(schema: string, version: number, error: unknown): unknown {
-  if (isRightMissing(error)) {
-    const sql = 'run the SQL that "media-webhooks inbox <url> migrate --print" prints'
-    if (version > 0) return unusable(`this user may not update the tables in the schema ${schema}: ${sql}`, error)
-    return unusable(`this user may not make the schema ${schema}: grant CREATE on the database, or ${sql}`, error)
-  }
+const lock = (schema: string): string =>
+  `SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`migrate ${schema}`)}))`
+
+function notMade(schema: string, error: unknown): unknown {
+  const fix = 'grant CREATE on the database, or run the SQL that "media-webhooks inbox <url> migrate --print" prints'
+  if (isRightMissing(error)) return unusable(`this user may not make the schema ${schema}: ${fix}`, error)
   // A reserved name, or a table of that name exists.
   if (isWrongSql(error))
     return unusable(`the tables in the schema ${schema} cannot be made: ${(error as Error).message}`, error)
@@ -177,7 +112,7 @@ function notMade(schema: string, version: number, error: unknown): unknown {
 
 async function checkRights(client: SchemaClient, schema: string): Promise<void> {
   const { rows } = await client.query(
-    `SELECT relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+    `SELECT FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
      WHERE nspname = $1 AND NOT (has_schema_privilege(n.oid, 'USAGE') AND CASE
        WHEN relkind = 'r' AND relname = ANY ($2) THEN has_table_privilege(pg_class.oid, 'SELECT')
          AND has_table_privilege(pg_class.oid, 'INSERT') AND has_table_privilege(pg_class.oid, 'UPDATE')
@@ -189,10 +124,36 @@ async function checkRights(client: SchemaClient, schema: string): Promise<void> 
   if (rows.length > 0) throw missingRight(schema)
 }
 
-const isRightMissing = (error: unknown): boolean => (error as { code?: unknown }).code === '42501'
+/**
+ * Raises sequences that are behind their tables: a failover to a logical replica copies rows but no sequences, and an event
+ * behind its lane's position would never be read. Under a lock, so that no other start sets them back.
+ */
+async function raiseIds(client: SchemaClient, schema: string): Promise<void> {
+  const name = quoted(schema)
+  const ids = {
+    event: `(SELECT max(id) FROM ${name}.event), (SELECT max(position) FROM ${name}.lane)`,
+    operation: `(SELECT max(id) FROM ${name}.operation)`,
+  }
+  const behind = Object.entries(ids).map(([table, highest]) => {
+    const sequence = `${literal(`${name}.${table}_id_seq`)}::regclass`
+    // Inserting needs no right on an identity column's sequence; reading the sequence does.
+    const last = `CASE WHEN has_sequence_privilege(${sequence}, 'USAGE, SELECT')
+      THEN coalesce(pg_sequence_last_value(${sequence}), 0) ELSE highest END`
+    return { sequence, where: `FROM (SELECT greatest(${highest}) AS highest OFFSET 0) ids WHERE highest > ${last}` }
+  })
+  const { rows } = await client.query(behind.map(({ where }) => `SELECT ${where}`).join(' UNION ALL '))
+  if (rows.length === 0) return
+  const raise = behind.map(({ sequence, where }) => `SELECT setval(${sequence}, highest) ${where}`).join('; ')
+  await client.query(`BEGIN; ${lock(schema)}; ${raise}; COMMIT`).catch(async (error) => {
+    await client.query('ROLLBACK').catch(() => {})
+    if (!isRightMissing(error)) throw error
+    const fix = 'grant it UPDATE on them, or start the inbox once as their owner'
+    const problem = `the sequences of the schema ${schema} are behind its tables, as after a failover to a logical replica`
+    throw unusable(`${problem}, and this user may not raise them: ${fix}`, error)
+  })
+}
 
-/** True if a lock took too long, or on a deadlock. */
-const isLocked = (error: unknown): boolean => ['55P03', '40P01'].includes(`${(error as { code?: unknown }).code}`)
+const isRightMissing = (error: unknown): boolean => (error as { code?: unknown }).code === '42501'
 
 /** True for class 42: a table or name is not what the statement expects. */
 const isWrongSql = (error: unknown): boolean => `${(error as { code?: unknown }).code}`.startsWith('42')

@@ -1,10 +1,7 @@
 import { dialect } from './dialect.ts'
-import { turnOff } from './schema.ts'
-
-import { literal } from './schema.ts'
 
 // Every statement of the Postgres inbox on the hot path, as text to read and to EXPLAIN: `npm run explain -- postgres`.
-// The reasons that several share:
+// `$event` is a table in the inbox's schema, `$1` a value. The reasons that several share:
 //
 // - Locks are taken downwards only, against deadlocks: process, lane (by media), expectation, event (accept: by hash).
 // - What decides by a lane's row locks it first. A second statement of the same transaction then has a newer snapshot.
@@ -23,33 +20,31 @@ const wake = (isStrict: boolean): string =>
  * @param parts more WITH parts, over `stored`
  * @param since since when the events wait, if not since their receipt
  */
-export const accept = (schema: string, isStrict: boolean, gone = '', parts = '', since = 'NULL'): string => `
+export const accept = (isStrict: boolean, gone = '', parts = '', since = 'NULL'): string => `
 WITH ${gone}given AS MATERIALIZED (
   SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::json[], $4::json[], $5::float8[], $6::text[], $7::text[])
     WITH ORDINALITY AS t (hash, media, event, head, received, trace, owed, place)
 ), new AS MATERIALIZED (
-  SELECT * FROM given WHERE NOT EXISTS (SELECT FROM ${schema}.event WHERE event.hash = given.hash)
+  SELECT * FROM given WHERE NOT EXISTS (SELECT FROM $event WHERE event.hash = given.hash)
     ${gone === '' ? '' : 'AND place IN (SELECT place FROM gone)'} -- a duplicate wakes nobody
 ), lanes AS (
-  INSERT INTO ${schema}.lane (media, ready_at) SELECT DISTINCT media, now() FROM new ORDER BY media
+  INSERT INTO $lane (media, ready_at) SELECT DISTINCT media, now() FROM new ORDER BY media
   ON CONFLICT (media) ${wake(isStrict)} RETURNING media
 ), placed AS MATERIALIZED (
   -- ids in order of arrival. count(*): all lanes are locked before the first id is drawn, so order of id is order of commit
-  SELECT nextval(${sequence(schema)}) AS id, ordered.*
+  SELECT nextval($event_ids) AS id, ordered.*
   FROM (SELECT new.* FROM (SELECT count(*) FROM lanes) locked, new ORDER BY place) ordered
 ), stored AS (
-  INSERT INTO ${schema}.event (id, hash, media, event, head, received_at, trace, owed, since)
+  INSERT INTO $event (id, hash, media, event, head, received_at, trace, owed, since)
   SELECT id, hash, media, event, head, to_timestamp(received / 1000), nullif(trace, '')::json, nullif(owed, '')::json, ${since}
   FROM placed ORDER BY hash, id -- a key can come with two media items: crosswise hashes would deadlock
   ON CONFLICT (hash) DO NOTHING RETURNING hash
 )${parts}
 SELECT hash::text AS hash FROM stored`
 
-const sequence = (schema: string): string => literal(`${schema}.event_id_seq`)
-
 /** Part of an accept. $9 whose event, $10 subjects, $11 times: the ends of expectations that new events bring. */
-export const endExpectations = (schema: string): string => `, ends AS (
-  INSERT INTO ${schema}.expectation_end AS known (subject, ended_at)
+export const endExpectations = `, ends AS (
+  INSERT INTO $expectation_end AS known (subject, ended_at)
   SELECT subject, max(ended_at) FROM unnest($9::uuid[], $10::uuid[], $11::bigint[]) AS t (by, subject, ended_at)
   JOIN stored ON stored.hash = by GROUP BY subject ORDER BY subject
   ON CONFLICT (subject) DO UPDATE SET ended_at = greatest(known.ended_at, excluded.ended_at), accepted_at = now()
@@ -63,8 +58,8 @@ const toleratedOffset = "interval '5 s'"
  * decides what is overdue, so deadlines move by the difference: else a two-minute rule fires at once on a server whose
  * clock is three minutes ahead.
  */
-export const beginExpectations = (schema: string): string => `, begun AS (
-  INSERT INTO ${schema}.expectation (hash, subject, media, rule, began_at, due_at, event, head, trace, owed)
+export const beginExpectations = `, begun AS (
+  INSERT INTO $expectation (hash, subject, media, rule, began_at, due_at, event, head, trace, owed)
   SELECT t.hash, subject, media, rule, began_at, to_timestamp(due / 1000) +
     CASE WHEN offset_of.clock BETWEEN -${toleratedOffset} AND ${toleratedOffset} THEN interval '0' ELSE offset_of.clock END,
     event, head, nullif(trace, '')::json, owed
@@ -79,96 +74,95 @@ export const beginExpectations = (schema: string): string => `, begun AS (
  * The statement after an accept with changes. $1 the subjects. The lanes are locked, so this sees every end and every
  * beginning of these subjects, in whatever order and process they came.
  */
-export const removeEnded = (schema: string): string => `
-DELETE FROM ${schema}.expectation USING ${schema}.expectation_end AS known
+export const removeEnded = `
+DELETE FROM $expectation USING $expectation_end AS known
 WHERE known.subject = ANY ($1::uuid[]) AND expectation.subject = known.subject AND began_at <= ended_at`
 
 /** $1 how many. A plain read: firing locks lanes first, and then deletes what is still there. */
-export const overdue = (schema: string): string => `
+export const overdue = `
 SELECT hash::text, media::text, event::text, head::text, trace::text, owed::text,
   round(extract(epoch FROM due_at) * 1000)::text AS due
-FROM ${schema}.expectation WHERE due_at <= now() ORDER BY due_at LIMIT $1`
+FROM $expectation WHERE due_at <= now() ORDER BY due_at LIMIT $1`
 
-export const nextDeadline = (schema: string): string => `
+export const nextDeadline = `
 SELECT ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000)::text AS wait
-FROM ${schema}.expectation WHERE due_at > now() ORDER BY due_at LIMIT 1`
+FROM $expectation WHERE due_at > now() ORDER BY due_at LIMIT 1`
 
 /** Part of an accept: once only, whoever fires it or ends it meanwhile. */
-export const firing = (schema: string): string => `gone AS (
-  DELETE FROM ${schema}.expectation USING unnest($1::uuid[]) WITH ORDINALITY AS fired (hash, place)
+export const firing = `gone AS (
+  DELETE FROM $expectation USING unnest($1::uuid[]) WITH ORDINALITY AS fired (hash, place)
   WHERE expectation.hash = fired.hash RETURNING fired.place
 ), `
 
 /** $1 hash, $2 head, $3 body. */
-export const keep = (schema: string): string => `
-INSERT INTO ${schema}.event (hash, head, body, received_at, died_at)
+export const keep = `
+INSERT INTO $event (hash, head, body, received_at, died_at)
 VALUES ($1::uuid, $2::json, $3::bytea, now(), now()) ON CONFLICT (hash) DO NOTHING`
 
 /** Part of an accept of one event. $8 the hash of the unreadable delivery that it replaces. */
-export const replacing = (schema: string): string => `gone AS (
-  DELETE FROM ${schema}.event WHERE hash = $8::uuid AND body IS NOT NULL RETURNING 1 AS place
+export const replacing = `gone AS (
+  DELETE FROM $event WHERE hash = $8::uuid AND body IS NOT NULL RETURNING 1 AS place
 ), `
 
 /** Makes the lanes, or locks them. $1 media. Without a gap in which `expire` could delete one that exists. */
-export const lockLanes = (schema: string): string => `
-INSERT INTO ${schema}.lane (media) SELECT DISTINCT media FROM unnest($1::bigint[]) AS t (media) ORDER BY media
+export const lockLanes = `
+INSERT INTO $lane (media) SELECT DISTINCT media FROM unnest($1::bigint[]) AS t (media) ORDER BY media
 ON CONFLICT (media) DO UPDATE SET turn = lane.turn WHERE false`
 
 /** A claim or takeover that commits late must not give lanes to a process that is gone: nobody would free them. */
-const alive = (schema: string): string =>
-  `me AS MATERIALIZED (SELECT FROM ${schema}.process WHERE id = $1 AND expires_at > now() FOR KEY SHARE)`
+const alive = `me AS MATERIALIZED (SELECT FROM $process WHERE id = $1 AND expires_at > now() FOR KEY SHARE)`
 
 /**
  * $1 own id, $2 how many lanes, $3 how many marked ones, $4 from: under an open snapshot the scan would pass all dead
  * entries, more with each claim. FOR UPDATE, not FOR NO KEY UPDATE: it skips lanes with a transaction that is committing,
  * and such a transaction with an older snapshot then looks again at the new owner.
  */
-export const claim = (schema: string): string => `
-WITH ${alive(schema)}, free AS MATERIALIZED (
-  SELECT media, ready_at FROM ${schema}.lane
+export const claim = `
+WITH ${alive}, free AS MATERIALIZED (
+  SELECT media, ready_at FROM $lane
   WHERE owner IS NULL AND ready_at <= now() AND ready_at < 'infinity' AND crashes = 0 AND ready_at >= $4::timestamptz
     AND EXISTS (SELECT FROM me)
   ORDER BY ready_at LIMIT $2::int FOR UPDATE SKIP LOCKED
 ), marked AS MATERIALIZED (
-  SELECT media, NULL::timestamptz FROM ${schema}.lane
+  SELECT media, NULL::timestamptz FROM $lane
   WHERE owner IS NULL AND ready_at <= now() AND ready_at < 'infinity' AND crashes > 0 AND EXISTS (SELECT FROM me)
   ORDER BY ready_at LIMIT $3::int FOR UPDATE SKIP LOCKED
 ), taken AS (
-  UPDATE ${schema}.lane SET owner = $1::uuid, turn = turn + 1, ready_at = 'infinity'
+  UPDATE $lane SET owner = $1::uuid, turn = turn + 1, ready_at = 'infinity'
   FROM (SELECT * FROM free UNION ALL SELECT * FROM marked) f WHERE lane.media = f.media RETURNING lane.media, f.ready_at
 )
 SELECT set_config('media_webhooks.claimed', coalesce(array_agg(media)::text, '{}'), false) AS claimed, count(*)::int AS count,
   min(ready_at)::text AS first FROM taken`
 
+/** How long a lane is ready before a claim waits for those who keep it locked (ms). */
+const heldUpMs = 200
+
 /** Before a claim that waits: a lane that accepts lock one after the other. One only, or it could deadlock. $1 own id, $2 from. */
-export const awaitLane = (schema: string): string => `
-SELECT FROM ${schema}.process WHERE id = $1 AND expires_at > now() FOR KEY SHARE;
-SELECT media FROM ${schema}.lane
+export const awaitLane = `
+SELECT FROM $process WHERE id = $1 AND expires_at > now() FOR KEY SHARE;
+SELECT media FROM $lane
 WHERE owner IS NULL AND ready_at <= now() - interval '${heldUpMs} ms' AND ready_at < 'infinity' AND crashes = 0
   AND ready_at >= $2::timestamptz
 ORDER BY ready_at LIMIT 1 FOR NO KEY UPDATE`
 
-/** How long a lane is ready before a claim waits for those who keep it locked (ms). */
-const heldUpMs = 200
+/** When the first free lane is ready. A minimum, not EXISTS, for which the planner may prefer to scan the table. */
+const firstReady = (where: string): string =>
+  `(SELECT min(ready_at) FROM $lane WHERE owner IS NULL AND ready_at < 'infinity' AND ${where})`
 
 /** When to claim again. $1 from. Dead entries of the future are few. */
-export const nextReady = (schema: string): string => `
+export const nextReady = `
 SELECT ceil(extract(epoch FROM least(
-    (SELECT min(ready_at) FROM ${schema}.lane WHERE owner IS NULL AND ready_at < 'infinity' AND crashes = 0 AND ready_at > now()),
-    (SELECT min(ready_at) FROM ${schema}.lane WHERE owner IS NULL AND ready_at < 'infinity' AND crashes > 0 AND ready_at > now())
+    ${firstReady('crashes = 0 AND ready_at > now()')}, ${firstReady('crashes > 0 AND ready_at > now()')}
   ) - now()) * 1000)::text AS wait,
-  EXISTS (
-    SELECT FROM ${schema}.lane WHERE owner IS NULL AND ready_at < 'infinity' AND crashes = 0
-      AND ready_at >= $1::timestamptz AND ready_at <= now() - interval '${heldUpMs} ms'
-  ) AS held_up`
+  coalesce(${firstReady('crashes = 0 AND ready_at >= $1::timestamptz')} <= now() - interval '${heldUpMs} ms', false) AS held_up`
 
 /**
  * The lanes just claimed, with their events. Sent in the claim's message, but after its COMMIT: a process that is
  * suspended while Postgres sends it a megabyte must hold no lock. $1 events a lane + 1, $2 bytes.
  */
-export const readClaimed = (schema: string, isStrict: boolean): string => `
+export const readClaimed = (isStrict: boolean): string => `
 SELECT lane.media::text, turn, position::text, lane.crashes AS marks, latest_at::text, lane.awaits IS NOT NULL AS awaiting, e.*
-FROM ${schema}.lane LEFT JOIN LATERAL (
+FROM $lane LEFT JOIN LATERAL (
   SELECT id::text, CASE WHEN before < $2::int OR nth = 1 THEN event::text END AS event, trace::text,
     round(extract(epoch FROM received_at) * 1000)::text AS received,
     round(extract(epoch FROM coalesce(due_at, since, received_at)) * 1000)::text AS waiting_since,
@@ -177,9 +171,9 @@ FROM ${schema}.lane LEFT JOIN LATERAL (
   FROM (
     SELECT *, row_number() OVER lane_order AS nth, sum(octet_length(event::text)) OVER (lane_order ROWS UNBOUNDED PRECEDING) - octet_length(event::text) AS before
     FROM (
-      (SELECT * FROM ${schema}.event WHERE event.media = lane.media AND due_at ${isStrict ? 'IS NOT NULL ORDER BY id' : '<= now() ORDER BY due_at'} LIMIT $1::int)
+      (SELECT * FROM $event WHERE event.media = lane.media AND due_at ${isStrict ? 'IS NOT NULL ORDER BY id' : '<= now() ORDER BY due_at'} LIMIT $1::int)
       UNION ALL
-      (SELECT * FROM ${schema}.event WHERE event.media = lane.media AND id > lane.position AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL
+      (SELECT * FROM $event WHERE event.media = lane.media AND id > lane.position AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL
        ORDER BY id LIMIT $1::int) -- died_at: a lane that was made again starts at position 0
     ) found WINDOW lane_order AS (ORDER BY id)
   ) counted ORDER BY counted.id LIMIT $1::int
@@ -187,42 +181,42 @@ FROM ${schema}.lane LEFT JOIN LATERAL (
 WHERE lane.media = ANY (current_setting('media_webhooks.claimed')::bigint[]) ORDER BY lane.media, nth`
 
 /** $1 own id, $2 the lanes it knows. The new turn fences off settles of the lost holding that are still under way. */
-export const adopt = (schema: string): string => `
+export const adopt = `
 WITH mine AS MATERIALIZED (
-  SELECT media FROM ${schema}.lane WHERE owner = $1::uuid AND NOT media = ANY ($2::bigint[]) FOR UPDATE SKIP LOCKED
+  SELECT media FROM $lane WHERE owner = $1::uuid AND NOT media = ANY ($2::bigint[]) FOR UPDATE SKIP LOCKED
 ), taken AS (
-  UPDATE ${schema}.lane SET turn = turn + 1, ready_at = 'infinity' FROM mine WHERE lane.media = mine.media RETURNING lane.media
+  UPDATE $lane SET turn = turn + 1, ready_at = 'infinity' FROM mine WHERE lane.media = mine.media RETURNING lane.media
 )
 SELECT set_config('media_webhooks.claimed', coalesce(array_agg(media)::text, '{}'), false) FROM taken`
 
 /** $1 own id, $2 names of its handlers, $3 how many. Names of removed handlers too: their events end without them. */
-export const claimAwaited = (schema: string): string => `
-WITH ${alive(schema)}, names AS MATERIALIZED (
-  SELECT $2::text[] || ARRAY(SELECT name FROM ${schema}.removed_handler) AS names
+export const claimAwaited = `
+WITH ${alive}, names AS MATERIALIZED (
+  SELECT $2::text[] || ARRAY(SELECT name FROM $removed_handler) AS names
 ), free AS MATERIALIZED (
-  SELECT media FROM ${schema}.lane WHERE awaits && (SELECT names FROM names) AND owner IS NULL AND EXISTS (SELECT FROM me)
+  SELECT media FROM $lane WHERE awaits && (SELECT names FROM names) AND owner IS NULL AND EXISTS (SELECT FROM me)
   LIMIT $3::int FOR UPDATE SKIP LOCKED
 ), due AS (
-  UPDATE ${schema}.event SET due_at = now(), delayed_at = now(), awaits = NULL FROM free
+  UPDATE $event SET due_at = now(), delayed_at = now(), awaits = NULL FROM free
   WHERE event.media = free.media AND due_at IS NOT NULL AND event.awaits && (SELECT names FROM names)
 ), taken AS (
-  UPDATE ${schema}.lane SET owner = $1::uuid, turn = turn + 1, ready_at = 'infinity' FROM free WHERE lane.media = free.media
+  UPDATE $lane SET owner = $1::uuid, turn = turn + 1, ready_at = 'infinity' FROM free WHERE lane.media = free.media
   RETURNING lane.media
 )
 SELECT set_config('media_webhooks.claimed', coalesce(array_agg(media)::text, '{}'), false) FROM taken`
 
 /** $1 event id, $2 from, $3 to, $4 media, $5 own id, $6 turn. Absolute: repeated after a lost answer, it counts once. */
-export const count = (schema: string): string => `
-UPDATE ${schema}.event SET crashes = $3::int WHERE id = $1::bigint AND crashes IN ($2::int, $3::int)
-  AND EXISTS (SELECT FROM ${schema}.lane WHERE media = $4::bigint AND owner = $5::uuid AND turn = $6::int)
+export const count = `
+UPDATE $event SET crashes = $3::int WHERE id = $1::bigint AND crashes IN ($2::int, $3::int)
+  AND EXISTS (SELECT FROM $lane WHERE media = $4::bigint AND owner = $5::uuid AND turn = $6::int)
 RETURNING 1`
 
 /**
  * The first statement of a settle: $1 own id, $2 media, $3 turns, $4 positions. Only the second has a snapshot that shows
  * the due times of an earlier settle that was still under way.
  */
-export const lockHeld = (schema: string): string => `
-SELECT FROM ${schema}.lane JOIN unnest($2::bigint[], $3::int[], $4::bigint[]) AS l (media, turn, first) ON l.media = lane.media
+export const lockHeld = `
+SELECT FROM $lane JOIN unnest($2::bigint[], $3::int[], $4::bigint[]) AS l (media, turn, first) ON l.media = lane.media
 WHERE owner = $1::uuid AND lane.turn = l.turn AND position >= l.first ORDER BY lane.media FOR NO KEY UPDATE OF lane`
 
 /**
@@ -235,7 +229,7 @@ WHERE owner = $1::uuid AND lane.turn = l.turn AND position >= l.first ORDER BY l
  * overtakes an earlier one would jump over untried events. SKIP LOCKED: the rows are locked already, and nothing may wait.
  * `attempts - counts`: a settle that is repeated changes nothing.
  */
-export const settle = (schema: string, isStrict: boolean): string => `
+export const settle = (isStrict: boolean): string => `
 WITH l AS MATERIALIZED (
   SELECT * FROM unnest($2::bigint[], $3::int[], $4::bigint[], $5::bigint[], $6::text[], $7::bool[], $8::bool[], $9::bool[], $10::float8[])
     AS l (media, turn, first, last, latest, clear, release, more, rest)
@@ -243,11 +237,11 @@ WITH l AS MATERIALIZED (
   SELECT * FROM unnest($11::bigint[], $12::bigint[], $13::text[], $14::int[], $15::int[], $16::float8[], $17::text[], $18::text[], $19::bool[], $20::text[])
     AS e (media, id, kind, attempts, counts, delay, completed, failed, late, awaits)
 ), held AS MATERIALIZED (
-  SELECT l.* FROM ${schema}.lane JOIN l ON l.media = lane.media
+  SELECT l.* FROM $lane JOIN l ON l.media = lane.media
   WHERE owner = $1::uuid AND lane.turn = l.turn AND position >= l.first
   ORDER BY lane.media FOR NO KEY UPDATE OF lane SKIP LOCKED
 ), done AS (
-  UPDATE ${schema}.event SET attempts = e.attempts, late = event.late OR e.late,
+  UPDATE $event SET attempts = e.attempts, late = event.late OR e.late,
     completed = CASE WHEN event.completed = '{}' THEN e.completed::text[]
       ELSE event.completed || ARRAY(SELECT name FROM unnest(e.completed::text[]) name WHERE NOT name = ANY (event.completed)) END,
     failed = coalesce(nullif(e.failed, '')::json, event.failed),
@@ -265,14 +259,14 @@ WITH l AS MATERIALIZED (
     SELECT ${isStrict ? '(array_agg(due_at ORDER BY id))[1]' : 'min(due_at)'} FROM (
       SELECT id, due_at FROM done WHERE done.media = held.media AND due_at IS NOT NULL
       UNION ALL ( -- a statement does not see its own changes
-        SELECT id, due_at FROM ${schema}.event
+        SELECT id, due_at FROM $event
         WHERE event.media = held.media AND due_at IS NOT NULL AND NOT id IN (SELECT id FROM done WHERE done.media = held.media)
         ORDER BY ${isStrict ? 'id' : 'due_at'} LIMIT 1
       )
     ) due
   ) END AS due FROM held
 )
-UPDATE ${schema}.lane SET position = greatest(position, s.last), latest_at = greatest(latest_at, nullif(s.latest, '')::bigint),
+UPDATE $lane SET position = greatest(position, s.last), latest_at = greatest(latest_at, nullif(s.latest, '')::bigint),
   crashes = CASE WHEN s.clear THEN 0 ELSE crashes END, owner = CASE WHEN s.release THEN NULL ELSE owner END,
   ready_at = CASE WHEN NOT s.release THEN ready_at
     WHEN s.rest >= 0 THEN now() + s.rest * interval '1 ms'
@@ -283,10 +277,10 @@ FROM sums s WHERE lane.media = s.media RETURNING lane.media::text,
   CASE WHEN owner IS NULL AND ready_at < 'infinity' THEN ceil(extract(epoch FROM ready_at - now()) * 1000)::text END AS wait`
 
 /** After a settle, if events of the lanes may await handlers. $1 media. */
-export const gatherAwaits = (schema: string): string => `
-UPDATE ${schema}.lane SET awaits = (
-  SELECT array_agg(DISTINCT name) FROM ${schema}.event, unnest(event.awaits) name WHERE event.media = lane.media AND due_at IS NOT NULL
-) WHERE media IN (SELECT media FROM ${schema}.lane WHERE media = ANY ($1::bigint[]) FOR NO KEY UPDATE SKIP LOCKED)`
+export const gatherAwaits = `
+UPDATE $lane SET awaits = (
+  SELECT array_agg(DISTINCT name) FROM $event, unnest(event.awaits) name WHERE event.media = lane.media AND due_at IS NOT NULL
+) WHERE media IN (SELECT media FROM $lane WHERE media = ANY ($1::bigint[]) FOR NO KEY UPDATE SKIP LOCKED)`
 
 /**
  * The end of a handler's transaction, in one message with COMMIT: the lock lives for a commit, not for a handler. KEY SHARE
@@ -296,11 +290,11 @@ UPDATE ${schema}.lane SET awaits = (
  * the handler has completed. Either case reads a setting that does not exist. Triggers of the user's tables can't raise
  * this error: deferred ones run in the commit.
  */
-export const transact = (schema: string): string => `
+export const transact = `
 WITH held AS MATERIALIZED (
-  SELECT FROM ${schema}.lane WHERE media = $1::bigint AND owner = $2::uuid AND turn = $3::int FOR KEY SHARE
+  SELECT FROM $lane WHERE media = $1::bigint AND owner = $2::uuid AND turn = $3::int FOR KEY SHARE
 ), done AS (
-  UPDATE ${schema}.event SET completed = completed || $4::text
+  UPDATE $event SET completed = completed || $4::text
   WHERE id = $5::bigint AND NOT $4::text = ANY (completed) AND ended_at IS NULL AND died_at IS NULL AND EXISTS (SELECT FROM held)
   RETURNING 1
 )
@@ -310,163 +304,172 @@ SELECT CASE
 END FROM done`
 
 /** $1 own id, $2 lease (ms), $3 handlers, $4 name. */
-export const join = (schema: string): string => `
-INSERT INTO ${schema}.process (id, expires_at, lease_ms, handlers, name)
+export const join = `
+INSERT INTO $process (id, expires_at, lease_ms, handlers, name)
 VALUES ($1, clock_timestamp() + $2::float8 * interval '1 ms', $2::float8, $3::json, $4)`
 
 /** $1 own id, $2 lease (ms), $3 running events. Expiry is final: no row, no lanes. */
-export const renew = (schema: string): string => `
-UPDATE ${schema}.process SET expires_at = clock_timestamp() + $2::float8 * interval '1 ms', running = nullif($3, '')::json
+export const renew = `
+UPDATE $process SET expires_at = clock_timestamp() + $2::float8 * interval '1 ms', running = nullif($3, '')::json
 WHERE id = $1 AND expires_at > clock_timestamp() RETURNING 1`
 
 /** Looks around with each renewal, in case a signal was missed. `late`: a lease that was renewed while the clock was ahead. */
-export const expired = (schema: string): string => `
+export const expired = `
 SELECT coalesce(bool_or(expires_at <= clock_timestamp()), false) AS expired,
   coalesce(bool_or(expires_at > clock_timestamp() + 2 * lease_ms * interval '1 ms'), false) AS late, count(*)::int AS processes,
-  EXISTS (SELECT FROM ${schema}.lane WHERE owner IS NULL AND ready_at < 'infinity' AND crashes = 0 AND ready_at <= now())
-  OR EXISTS (SELECT FROM ${schema}.lane WHERE owner IS NULL AND ready_at < 'infinity' AND crashes > 0 AND ready_at <= now()) AS ready,
-  EXISTS (SELECT FROM ${schema}.lane WHERE awaits IS NOT NULL) AS awaited
-FROM ${schema}.process`
-
-/**
- * After the clock was set back: what was timed while it was ahead starts its delay again. Only events of lanes that it can
- * lock, or that somebody has: a free lane must be woken with them.
- */
-export const correctClock = (schema: string): string => `
-UPDATE ${schema}.process SET expires_at = clock_timestamp() + lease_ms * interval '1 ms'
-WHERE expires_at > clock_timestamp() + 2 * lease_ms * interval '1 ms';
-WITH early AS MATERIALIZED (
-  SELECT DISTINCT media FROM ${schema}.event WHERE due_at IS NOT NULL AND delayed_at > clock_timestamp()
-), free AS MATERIALIZED (
-  SELECT media FROM ${schema}.lane WHERE owner IS NULL AND ready_at > now() AND ready_at < 'infinity' AND (
-    media IN (SELECT media FROM early) OR ready_at > now() + ${maxRestMs} * interval '1 ms'
-      AND NOT EXISTS (SELECT FROM ${schema}.event WHERE event.media = lane.media AND due_at IS NOT NULL)
-  ) FOR UPDATE SKIP LOCKED
-), woken AS (
-  UPDATE ${schema}.lane SET ready_at = now() FROM free WHERE lane.media = free.media
-)
-UPDATE ${schema}.event SET due_at = now() + (due_at - delayed_at), delayed_at = now() WHERE id IN (
-  SELECT id FROM ${schema}.event WHERE due_at IS NOT NULL AND delayed_at > clock_timestamp() AND (
-    media IN (SELECT media FROM free) OR EXISTS (SELECT FROM ${schema}.lane WHERE lane.media = event.media AND owner IS NOT NULL)
-  ) FOR NO KEY UPDATE SKIP LOCKED
-);
-UPDATE ${schema}.expectation SET due_at = now() + (due_at - delayed_at), delayed_at = now() WHERE hash IN (
-  SELECT hash FROM ${schema}.expectation WHERE delayed_at > clock_timestamp() FOR UPDATE SKIP LOCKED
-)`
+  coalesce(least(${firstReady('crashes = 0')}, ${firstReady('crashes > 0')}) <= now(), false) AS ready,
+  EXISTS (SELECT FROM $lane WHERE awaits IS NOT NULL) AS awaited
+FROM $process`
 
 /** Longest time for which a limit lets a lane rest (ms). */
 const maxRestMs = 600_000
 
 /**
- * Frees the lanes of expired processes, past locked ones, and marks them. FOR UPDATE waits for no claim (their KEY SHARE),
- * and a renewal or claim that waits for it finds -infinity. The third statement waits for a hot lane, as a claim does. The
- * process goes with its last lane: exact, since no claim of it can commit any more.
+ * After the clock was set back: what was timed while it was ahead starts its delay again. Only events of lanes that it can
+ * lock, or that somebody has: a free lane must be woken with them.
  */
-export const takeOver = (schema: string): string => `
-UPDATE ${schema}.process SET expires_at = '-infinity'
-WHERE id IN (SELECT id FROM ${schema}.process WHERE expires_at <= clock_timestamp() FOR UPDATE SKIP LOCKED);
-SELECT FROM ${schema}.lane WHERE owner IN (SELECT id FROM ${schema}.process WHERE expires_at = '-infinity')
-ORDER BY media LIMIT 1 FOR NO KEY UPDATE;
-WITH dead AS MATERIALIZED (
-  SELECT media FROM ${schema}.lane WHERE owner IN (SELECT id FROM ${schema}.process WHERE expires_at = '-infinity')
-  LIMIT 500 FOR UPDATE SKIP LOCKED
-) UPDATE ${schema}.lane SET owner = NULL, crashes = crashes + 1, ready_at = now() FROM dead WHERE lane.media = dead.media;
-DELETE FROM ${schema}.process
-WHERE expires_at = '-infinity' AND NOT EXISTS (SELECT FROM ${schema}.lane WHERE lane.owner = process.id);
-SELECT EXISTS (SELECT FROM ${schema}.process WHERE expires_at = '-infinity') AS more`
+export const correctClock = [
+  `WITH early AS MATERIALIZED (
+     SELECT DISTINCT media FROM $event WHERE due_at IS NOT NULL AND delayed_at > now()
+   ), free AS MATERIALIZED (
+     SELECT media FROM $lane WHERE media IN (SELECT media FROM early) AND owner IS NULL FOR UPDATE SKIP LOCKED
+   ), rested AS MATERIALIZED (
+     SELECT media FROM $lane WHERE owner IS NULL AND crashes = 0 AND ready_at < 'infinity'
+       AND ready_at > now() + ${maxRestMs} * interval '1 ms'
+       AND NOT EXISTS (SELECT FROM $event WHERE event.media = lane.media AND due_at IS NOT NULL) FOR UPDATE SKIP LOCKED
+   ), woken AS (
+     UPDATE $lane SET ready_at = now() WHERE media IN (SELECT media FROM free UNION ALL SELECT media FROM rested)
+   )
+   UPDATE $event SET due_at = now() + (due_at - delayed_at), delayed_at = now() WHERE id IN (
+     SELECT id FROM $event WHERE due_at IS NOT NULL AND delayed_at > now() AND (media IN (SELECT media FROM free)
+       OR EXISTS (SELECT FROM $lane WHERE lane.media = event.media AND owner IS NOT NULL)) FOR NO KEY UPDATE SKIP LOCKED
+   )`,
+  `UPDATE $expectation SET due_at = now() + (due_at - delayed_at), delayed_at = now() WHERE hash IN (
+     SELECT hash FROM $expectation WHERE delayed_at > now() FOR UPDATE SKIP LOCKED
+   )`,
+]
+
+/**
+ * Frees the lanes of expired processes, past locked ones, and marks them. FOR UPDATE waits for no claim (their KEY SHARE),
+ * and a renewal or claim that waits for it finds -infinity. Before the lanes, it waits for a hot one, as a claim does. The
+ * process goes with its last lane: exact, since no claim of it can commit any more. A lease that was renewed while the clock
+ * was ahead begins again.
+ */
+export const takeOver = [
+  `UPDATE $process SET expires_at = clock_timestamp() + lease_ms * interval '1 ms'
+   WHERE expires_at > clock_timestamp() + 2 * lease_ms * interval '1 ms'`,
+  `UPDATE $process SET expires_at = '-infinity'
+   WHERE id IN (SELECT id FROM $process WHERE expires_at <= clock_timestamp() FOR UPDATE SKIP LOCKED)`,
+  `SELECT FROM $lane WHERE owner IN (SELECT id FROM $process WHERE expires_at = '-infinity')
+   ORDER BY media LIMIT 1 FOR NO KEY UPDATE`,
+  `WITH dead AS MATERIALIZED (
+     SELECT media FROM $lane WHERE owner IN (SELECT id FROM $process WHERE expires_at = '-infinity')
+     LIMIT 500 FOR UPDATE SKIP LOCKED
+   ) UPDATE $lane SET owner = NULL, crashes = crashes + 1, ready_at = now() FROM dead WHERE lane.media = dead.media`,
+  `DELETE FROM $process
+   WHERE expires_at = '-infinity' AND NOT EXISTS (SELECT FROM $lane WHERE lane.owner = process.id)`,
+  `SELECT EXISTS (SELECT FROM $process WHERE expires_at = '-infinity') AS more`,
+]
 
 /**
  * The process first: this waits for a claim under way, so that the next statement sees its lanes. They are locked in
  * order, because a bare UPDATE locks in the order of its scan. $1 own id.
  */
-export const leave = (schema: string): readonly string[] => [
-  `DELETE FROM ${schema}.process WHERE id = $1`,
-  `SELECT FROM ${schema}.lane WHERE owner = $1::uuid ORDER BY media FOR NO KEY UPDATE`,
-  `UPDATE ${schema}.lane SET owner = NULL, ready_at = now() WHERE owner = $1::uuid`,
+export const leave = [
+  `DELETE FROM $process WHERE id = $1`,
+  `SELECT FROM $lane WHERE owner = $1::uuid ORDER BY media FOR NO KEY UPDATE`,
+  `UPDATE $lane SET owner = NULL, ready_at = now() WHERE owner = $1::uuid`,
 ]
 
 /** $1 own id, $2 handlers. */
-export const publish = (schema: string): string => `UPDATE ${schema}.process SET handlers = $2::json WHERE id = $1`
+export const publish = `UPDATE $process SET handlers = $2::json WHERE id = $1`
 
 /** $1 names of own handlers, as JSON. */
-export const haveHandlers = (schema: string): string =>
-  `DELETE FROM ${schema}.removed_handler WHERE name = ANY ($1::text[])`
+export const haveHandlers = `DELETE FROM $removed_handler WHERE name = ANY ($1::text[])`
 
 /** $1 own id, $2 names of handlers that it has no longer, as JSON: removed, unless another process has them. */
-export const removeHandlers = (schema: string): string => `
-INSERT INTO ${schema}.removed_handler (name)
+export const removeHandlers = `
+INSERT INTO $removed_handler (name)
 SELECT DISTINCT name FROM unnest($2::text[]) AS t (name) WHERE NOT EXISTS (
-  SELECT FROM ${schema}.process, json_array_elements(handlers) handler WHERE id <> $1::uuid AND (handler -> 'name')::text = name
+  SELECT FROM $process, json_array_elements(handlers) handler WHERE id <> $1::uuid AND (handler -> 'name')::text = name
 ) ON CONFLICT (name) DO UPDATE SET removed_at = now() RETURNING 1`
 
-export const handlers = (schema: string): string => `
-SELECT handlers::text, NULL AS removed FROM ${schema}.process WHERE expires_at > clock_timestamp()
-UNION ALL SELECT NULL, name FROM ${schema}.removed_handler`
+export const handlers = `
+SELECT handlers::text, NULL AS removed FROM $process WHERE expires_at > clock_timestamp()
+UNION ALL SELECT NULL, name FROM $removed_handler`
 
 /** After `lockLanes`. $1 ids of dead letters. The new ids are drawn under the locks, as an accept draws them. */
-export const replay = (schema: string, isStrict: boolean): string => `
+export const replay = (isStrict: boolean): string => `
 WITH given AS MATERIALIZED (
-  SELECT nextval(${sequence(schema)}) AS next, id FROM (SELECT id FROM unnest($1::bigint[]) WITH ORDINALITY AS t (id, place) ORDER BY place) ordered
+  SELECT nextval($event_ids) AS next, id FROM (SELECT id FROM unnest($1::bigint[]) WITH ORDINALITY AS t (id, place) ORDER BY place) ordered
 ), back AS (
-  UPDATE ${schema}.event SET id = given.next, died_at = NULL, attempts = 0, crashes = 0, since = now() FROM given
+  UPDATE $event SET id = given.next, died_at = NULL, attempts = 0, crashes = 0, since = now() FROM given
   WHERE event.id = given.id AND died_at IS NOT NULL AND body IS NULL RETURNING given.id AS former, event.media
 ), woken AS (
-  UPDATE ${schema}.lane SET ready_at = now() WHERE media IN (SELECT media FROM back) AND ready_at ${isStrict ? "= 'infinity'" : '> now()'}
+  UPDATE $lane SET ready_at = now() WHERE media IN (SELECT media FROM back) AND ready_at ${isStrict ? "= 'infinity'" : '> now()'}
 )
 SELECT former::text FROM back`
 
 /** Makes a retry due. $1 its hash. The lane is locked first; a second statement then changes the event. */
-export const retry = (schema: string): readonly string[] => [
-  `UPDATE ${schema}.lane SET ready_at = now()
-   WHERE media = (SELECT media FROM ${schema}.event WHERE hash = $1::uuid AND due_at > now())`,
-  `UPDATE ${schema}.event SET due_at = now(), delayed_at = now(), awaits = NULL
+export const retry = [
+  `UPDATE $lane SET ready_at = now()
+   WHERE media = (SELECT media FROM $event WHERE hash = $1::uuid AND due_at > now())`,
+  `UPDATE $event SET due_at = now(), delayed_at = now(), awaits = NULL
    WHERE hash = $1::uuid AND due_at > now() RETURNING 1`,
 ]
 
-/**
- * A page of ids, not "the first that have ended": that would read all unfinished and dead ones again and again. $1 after this
- * id, $2 keys are remembered for (ms), $3 a new id. Idle lanes are taken, looked at with a newer snapshot, and deleted: a
- * DELETE … WHERE NOT EXISTS deletes a lane whose event came, ran and died meanwhile.
- */
-export const expire = (schema: string): readonly string[] => [
-  `WITH page AS MATERIALIZED (
-     SELECT id FROM ${schema}.event WHERE id > $1::bigint ORDER BY id LIMIT ${expiryPage}
-   ), old AS MATERIALIZED (
-     SELECT id FROM ${schema}.event WHERE id IN (SELECT id FROM page) AND ended_at < now() - $2::float8 * interval '1 ms'
-     FOR UPDATE SKIP LOCKED
-   ), gone AS (
-     DELETE FROM ${schema}.event USING old WHERE event.id = old.id RETURNING media
-   ), idle AS MATERIALIZED (
-     SELECT media FROM ${schema}.lane WHERE media IN (SELECT media FROM gone) AND owner IS NULL AND ready_at = 'infinity'
-     FOR UPDATE SKIP LOCKED
-   )
-   UPDATE ${schema}.lane SET owner = $3::uuid FROM idle WHERE lane.media = idle.media`,
-  `DELETE FROM ${schema}.lane WHERE owner = $3::uuid AND NOT EXISTS (SELECT FROM ${schema}.event WHERE event.media = lane.media)`,
-  `UPDATE ${schema}.lane SET owner = NULL WHERE owner = $3::uuid`,
-  // A lane that was busy then stays until one of these pages finds it. $4 after this lane.
-  `WITH page AS MATERIALIZED (
-     SELECT media FROM ${schema}.lane WHERE media > $4::bigint ORDER BY media LIMIT ${expiryPage}
-   ), idle AS MATERIALIZED (
-     SELECT media FROM ${schema}.lane WHERE media IN (SELECT media FROM page) AND owner IS NULL AND ready_at = 'infinity'
-       AND NOT EXISTS (SELECT FROM ${schema}.event WHERE event.media = lane.media) FOR UPDATE SKIP LOCKED
-   )
-   UPDATE ${schema}.lane SET owner = $3::uuid FROM idle WHERE lane.media = idle.media`,
-  `DELETE FROM ${schema}.lane WHERE owner = $3::uuid AND NOT EXISTS (SELECT FROM ${schema}.event WHERE event.media = lane.media)`,
-  `UPDATE ${schema}.lane SET owner = NULL WHERE owner = $3::uuid`,
-  `DELETE FROM ${schema}.expectation_end WHERE subject IN (
-     SELECT subject FROM ${schema}.expectation_end WHERE accepted_at < now() - $2::float8 * interval '1 ms'
-     ORDER BY accepted_at LIMIT ${expiryPage} FOR UPDATE SKIP LOCKED
-   ) RETURNING 1`,
-  `DELETE FROM ${schema}.removed_handler WHERE removed_at < now() - $2::float8 * interval '1 ms'`,
-  // Ids are in order of acceptance: once a page has only young events, so have all later ones.
-  `SELECT max(id)::text AS last, count(*)::int AS count,
-     coalesce(bool_and(received_at > now() - $2::float8 * interval '1 ms'), true) AS young,
-     (SELECT max(media)::text FROM (SELECT media FROM ${schema}.lane WHERE media > $4::bigint ORDER BY media LIMIT ${expiryPage}) lanes
-       HAVING count(*) = ${expiryPage}) AS lane
-   FROM (SELECT id, received_at FROM ${schema}.event WHERE id > $1::bigint ORDER BY id LIMIT ${expiryPage}) page`,
+/** Idle lanes were taken under the id $3. Looked at with a newer snapshot, the empty ones go. */
+const deleteTaken = [
+  `DELETE FROM $lane WHERE owner = $3::uuid AND NOT EXISTS (SELECT FROM $event WHERE event.media = lane.media)`,
+  `UPDATE $lane SET owner = NULL WHERE owner = $3::uuid`,
 ]
 
 export const expiryPage = 1_000
 
-/** Before a query off the hot path. Each has an index, but the planner may prefer to read all events of the last day. */
-export const useIndexes = `${turnOff('enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit')}; SET LOCAL max_parallel_workers_per_gather = 0`
+/**
+ * A page of ids, not "the first that have ended": that would read all unfinished and dead ones again and again. $1 after this
+ * id, $2 keys are remembered for (ms), $3 a new id. Idle lanes are taken before they are deleted: a DELETE … WHERE NOT EXISTS
+ * deletes a lane whose event came, ran and died meanwhile.
+ */
+export const expire = [
+  // Where the pages end, before rows go. Ids are in order of acceptance: once a page has only young events, so have all
+  // later ones.
+  `SELECT max(id)::text AS last, count(*)::int AS count,
+     coalesce(bool_and(received_at > now() - $2::float8 * interval '1 ms'), true) AS young,
+     (SELECT max(media)::text FROM (SELECT media FROM $lane WHERE media > $4::bigint ORDER BY media LIMIT ${expiryPage}) lanes
+       HAVING count(*) = ${expiryPage}) AS lane
+   FROM (SELECT id, received_at FROM $event WHERE id > $1::bigint ORDER BY id LIMIT ${expiryPage}) page`,
+  `WITH page AS MATERIALIZED (
+     SELECT id FROM $event WHERE id > $1::bigint ORDER BY id LIMIT ${expiryPage}
+   ), old AS MATERIALIZED (
+     SELECT id FROM $event WHERE id IN (SELECT id FROM page) AND ended_at < now() - $2::float8 * interval '1 ms'
+     FOR UPDATE SKIP LOCKED
+   ), gone AS (
+     DELETE FROM $event USING old WHERE event.id = old.id RETURNING media
+   ), idle AS MATERIALIZED (
+     SELECT media FROM $lane WHERE media IN (SELECT media FROM gone) AND owner IS NULL AND ready_at = 'infinity'
+     FOR UPDATE SKIP LOCKED
+   )
+   UPDATE $lane SET owner = $3::uuid FROM idle WHERE lane.media = idle.media`,
+  ...deleteTaken,
+  // A lane that was busy then stays until one of these pages finds it. $4 after this lane.
+  `WITH page AS MATERIALIZED (
+     SELECT media FROM $lane WHERE media > $4::bigint ORDER BY media LIMIT ${expiryPage}
+   ), idle AS MATERIALIZED (
+     SELECT media FROM $lane WHERE media IN (SELECT media FROM page) AND owner IS NULL AND ready_at = 'infinity'
+       AND NOT EXISTS (SELECT FROM $event WHERE event.media = lane.media) FOR UPDATE SKIP LOCKED
+   )
+   UPDATE $lane SET owner = $3::uuid FROM idle WHERE lane.media = idle.media`,
+  ...deleteTaken,
+  `DELETE FROM $expectation_end WHERE subject IN (
+     SELECT subject FROM $expectation_end WHERE accepted_at < now() - $2::float8 * interval '1 ms'
+     ORDER BY accepted_at LIMIT ${expiryPage} FOR UPDATE SKIP LOCKED
+   ) RETURNING 1`,
+  `DELETE FROM $removed_handler WHERE removed_at < now() - $2::float8 * interval '1 ms'`,
+]
+
+/** Before statements off the hot path. Each has an index, but the planner may prefer to read all events of the last day. */
+export const useIndexes = [
+  ...['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin', 'jit'].map((name) => `SET LOCAL ${name} = off`),
+  'SET LOCAL max_parallel_workers_per_gather = 0',
+].join('; ')

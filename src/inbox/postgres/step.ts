@@ -1,12 +1,12 @@
-import { literalOf } from './literals.ts'
+import pg from 'pg'
 import type { Step } from '../sql/database.ts'
 
 /** Which connections a step runs on. A slow read or a wait for a lock must not hold up the others. */
 export type Purpose = 'accepting' | 'handling' | 'renewing' | 'reading' | 'patient'
 
-/** A statement with parameters. A connection prepares it once, for good. */
-export interface Prepared {
-  readonly name: string
+/** A statement with values. With a name, each connection prepares it once. */
+export interface Query {
+  readonly name?: string
   readonly text: string
   readonly values: readonly unknown[]
 }
@@ -14,34 +14,41 @@ export interface Prepared {
 /** Rows of one statement, as texts and numbers. */
 export type Rows = readonly Record<string, unknown>[]
 
-/** A step of the Postgres inbox: one message. */
-export interface PostgresStep<out Result> extends Step<Result> {
+/** A message to Postgres. Of several statements, all are simple queries, in which values are literals. */
+export interface Message {
   readonly on: Purpose
-  /** Statements in order. Several make a message of simple queries, in which values are literals. */
-  readonly parts: readonly (string | Prepared)[]
+  /** `$event` is a table of the inbox. */
+  readonly parts: readonly (string | Query)[]
   /** Statement timeout (ms), if not the usual one. */
   readonly timeoutMs?: number
+}
+
+/** A step of the Postgres inbox: one message. */
+export interface PostgresStep<out Result> extends Step<Result>, Message {
   /** @param results the rows of each statement */
   read(results: readonly Rows[]): Result
 }
 
+export const query = (text: string, ...values: readonly unknown[]): Query => ({ text, values })
+
+export const namedQuery = (name: string, text: string, ...values: readonly unknown[]): Query => ({ name, text, values })
+
 export const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED'
 export const commit = 'COMMIT'
 
-/** Writes a value as a literal without a type: an array as the text of one, for EXECUTE takes no `ARRAY` of text for numbers. */
-export const literal = (value: unknown): string => literalOf(Array.isArray(value) ? arrayLiteral(value) : value)
+export const transaction = (...parts: Message['parts']): Message['parts'] => [begin, ...parts, commit]
+
+/** Writes a value as a literal without a type: an array as the text of one, since `ARRAY` of texts is none of numbers. */
+export function literal(value: unknown): string {
+  if (value === null || value === undefined) return 'NULL'
+  const bytes = value instanceof Uint8Array && `\\x${Buffer.from(value).toString('hex')}`
+  return pg.Client.prototype.escapeLiteral(Array.isArray(value) ? arrayLiteral(value) : `${bytes || value}`)
+}
 
 /** Writes an array as Postgres reads it from a text. */
 export const arrayLiteral = (values: readonly unknown[]): string =>
   `{${values.map((value) => (typeof value === 'string' ? `"${value.replaceAll(/["\\]/g, '\\$&')}"` : `${value}`))}}`
 
 /** Fills in values as literals. */
-export const inline = ({ text, values }: Pick<Prepared, 'text' | 'values'>): string =>
+export const inline = ({ text, values }: Pick<Query, 'text' | 'values'>): string =>
   text.replaceAll(/"[^"]*"|\$(\d+)/g, (found, number) => (number === undefined ? found : literal(values[number - 1])))
-
-/** Calls for a step of one transaction. */
-export const transaction = (...parts: readonly (string | Prepared)[]): readonly (string | Prepared)[] => [
-  begin,
-  ...parts,
-  commit,
-]

@@ -22,7 +22,17 @@ import type {
 import { Expiration } from './expiration.ts'
 import { acceptColumns, type ClaimedRow, changeColumns, laneColumns, readLanes, settledColumns } from './rows.ts'
 import * as sql from './statements.ts'
-import { begin, commit, type PostgresStep, type Prepared, type Rows, transaction } from './step.ts'
+import {
+  begin,
+  commit,
+  type Message,
+  namedQuery,
+  type PostgresStep,
+  type Query,
+  query,
+  type Rows,
+  transaction,
+} from './step.ts'
 
 /** Events of a lane that a claim reads, and their bytes over all lanes. A timeout on more is likely. */
 const maxEvents = 64
@@ -35,8 +45,6 @@ const lookBackMs = 1_000
 const slowStepMs = 30_000
 
 export interface StepsOptions {
-  /** Quoted. */
-  readonly schema: string
   readonly isStrict: boolean
   readonly leaseMs: number
   readonly ttlMs: number
@@ -47,7 +55,6 @@ export class PostgresSteps implements Statements, SharedStatements {
   readonly shared = this
   /** Processes that have joined, as of the last renewal. */
   processes = 1
-  readonly #schema: string
   readonly #isStrict: boolean
   readonly #leaseMs: number
   readonly #expiration: Expiration
@@ -55,15 +62,10 @@ export class PostgresSteps implements Statements, SharedStatements {
   #from = '-infinity'
   #startedOverAt = 0
 
-  constructor({ schema, isStrict, leaseMs, ttlMs }: StepsOptions) {
-    this.#schema = schema
+  constructor({ isStrict, leaseMs, ttlMs }: StepsOptions) {
     this.#isStrict = isStrict
     this.#leaseMs = leaseMs
-    this.#expiration = new Expiration(schema, ttlMs)
-  }
-
-  #prepared(name: string, text: string, values: readonly unknown[]): Prepared {
-    return { name, text, values }
+    this.#expiration = new Expiration(ttlMs)
   }
 
   accept(events: readonly NewEvent[]): PostgresStep<readonly Acceptance[]> {
@@ -76,37 +78,25 @@ export class PostgresSteps implements Statements, SharedStatements {
     events: readonly Omit<NewEvent, 'changes'>[],
     changing: readonly NewEvent[],
     { gone = '', unreadable = '', since = 'NULL' } = {},
-  ): { readonly parts: readonly (string | Prepared)[]; readonly at: number } {
+  ): { readonly parts: Message['parts']; readonly at: number } {
     const given = acceptColumns(events)
     const changes = changeColumns(changing)
     if (changes === undefined) {
-      const text = sql.accept(this.#schema, this.#isStrict, gone, '', since)
-      if (gone === '') return { parts: [this.#prepared('accept', text, given)], at: 0 }
-      return { parts: transaction({ name: '', text, values: [...given, unreadable] }), at: 1 }
+      const text = sql.accept(this.#isStrict, gone, '', since)
+      if (gone === '') return { parts: [namedQuery('accept', text, ...given)], at: 0 }
+      return { parts: transaction(query(text, ...given, unreadable)), at: 1 }
     }
-    const parts = sql.endExpectations(this.#schema) + sql.beginExpectations(this.#schema)
-    const accept = {
-      name: '',
-      text: sql.accept(this.#schema, this.#isStrict, gone, parts, since),
-      values: [...given, unreadable, ...changes.values],
-    }
-    const remove = { name: '', text: sql.removeEnded(this.#schema), values: [changes.subjects] }
-    // Without statistics, Postgres might read all expectations instead of looking up each subject.
-    const settings =
-      'SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off'
-    return { parts: transaction(accept, settings, remove), at: 1 }
+    const parts = sql.endExpectations + sql.beginExpectations
+    const accept = query(sql.accept(this.#isStrict, gone, parts, since), ...given, unreadable, ...changes.values)
+    return { parts: transaction(accept, sql.useIndexes, query(sql.removeEnded, changes.subjects)), at: 1 }
   }
 
   overdue(limit: number) {
     const step: PostgresStep<{ overdue: readonly OverdueExpectation[]; nextInMs: number }> = {
       on: 'patient',
-      parts: [
-        'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off',
-        { name: '', text: sql.overdue(this.#schema), values: [limit] },
-        sql.nextDeadline(this.#schema),
-      ],
+      parts: transaction(sql.useIndexes, query(sql.overdue, limit), sql.nextDeadline),
       read: (results) => {
-        const [overdue, next] = results.slice(-2) as [Rows, Rows]
+        const [overdue, next] = results.slice(-3) as [Rows, Rows]
         return {
           overdue: overdue.map((row) => ({ hash: `${row['hash']}`, media: `${row['media']}`, place: row })),
           nextInMs: Number(next[0]?.['wait'] ?? Number.POSITIVE_INFINITY),
@@ -129,18 +119,18 @@ export class PostgresSteps implements Statements, SharedStatements {
         owed: `${row['owed']}`,
       }
     })
-    const { parts, at } = this.#accepting(events, [], { gone: sql.firing(this.#schema) })
+    const { parts, at } = this.#accepting(events, [], { gone: sql.firing })
     return { on: 'patient', parts, read: (results) => (results[at] as Rows).length }
   }
 
   claim({ owner, lanes, marked, waits }: ClaimRequest) {
     const from = this.#claimFrom()
-    const claim = this.#prepared('claim', sql.claim(this.#schema), [owner, lanes, marked, from])
-    const wait = { name: '', text: sql.awaitLane(this.#schema), values: [owner, from] }
+    const claim = namedQuery('claim', sql.claim, owner, lanes, marked, from)
+    const wait = query(sql.awaitLane, owner, from)
     // A claim that a crash of the server takes back is found by the settle that follows it: it needs no wait for the disk.
     const start = `${begin}; SET LOCAL synchronous_commit = off`
     const before = waits ? [start, "SET LOCAL lock_timeout = '1s'", wait] : [start]
-    const next = this.#prepared('next', sql.nextReady(this.#schema), [from])
+    const next = namedQuery('next', sql.nextReady, from)
     const step: PostgresStep<Claim> = {
       on: waits ? 'patient' : 'handling',
       parts: [...before, claim, commit, this.#read(lanes + marked), next, forget],
@@ -168,20 +158,20 @@ export class PostgresSteps implements Statements, SharedStatements {
     return this.#from
   }
 
-  #read(lanes: number): Prepared {
-    const text = sql.readClaimed(this.#schema, this.#isStrict)
-    return this.#prepared('read', text, [maxEvents + 1, Math.ceil(maxBytes / Math.max(lanes, 1))])
+  #read(lanes: number): Query {
+    const text = sql.readClaimed(this.#isStrict)
+    return namedQuery('read', text, maxEvents + 1, Math.ceil(maxBytes / Math.max(lanes, 1)))
   }
 
   adopt(owner: string, known: readonly Media[]) {
-    return this.#claiming({ name: '', text: sql.adopt(this.#schema), values: [owner, known] }, 64)
+    return this.#claiming(query(sql.adopt, owner, known), 64)
   }
 
   claimAwaited(owner: string, names: readonly string[], lanes: number) {
-    return this.#claiming({ name: '', text: sql.claimAwaited(this.#schema), values: [owner, names, lanes] }, lanes)
+    return this.#claiming(query(sql.claimAwaited, owner, names, lanes), lanes)
   }
 
-  #claiming(claim: Prepared, lanes: number): PostgresStep<readonly ClaimedLane[]> {
+  #claiming(claim: Query, lanes: number): PostgresStep<readonly ClaimedLane[]> {
     const read = (results: readonly Rows[]) => readLanes(results.at(-2) as unknown as readonly ClaimedRow[], maxEvents)
     return { on: 'patient', parts: [...transaction(claim), this.#read(lanes), forget], read }
   }
@@ -192,11 +182,11 @@ export class PostgresSteps implements Statements, SharedStatements {
     events: readonly SettledEvent[],
   ): PostgresStep<readonly RecordedLane[]> {
     const columns = laneColumns(lanes)
-    const lock = this.#prepared('lock_held', sql.lockHeld(this.#schema), [owner, ...columns.slice(0, 3)])
+    const lock = namedQuery('lock_held', sql.lockHeld, owner, ...columns.slice(0, 3))
     const values = [owner, ...columns, ...settledColumns(events)]
-    const settle = this.#prepared('settle', sql.settle(this.#schema, this.#isStrict), values)
+    const settle = namedQuery('settle', sql.settle(this.#isStrict), ...values)
     const awaiting = lanes.filter(({ awaits }) => awaits).map(({ media }) => media)
-    const gather = { name: '', text: sql.gatherAwaits(this.#schema), values: [awaiting] }
+    const gather = query(sql.gatherAwaits, awaiting)
     return {
       on: 'handling',
       parts: transaction(lock, settle, ...(awaiting.length > 0 ? [gather] : [])),
@@ -209,32 +199,28 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   count({ owner, media, turn, id }: HeldEvent, from: number, to: number): PostgresStep<boolean> {
-    const count = this.#prepared('count', sql.count(this.#schema), [id, from, to, media, owner, turn])
+    const count = namedQuery('count', sql.count, id, from, to, media, owner, turn)
     return { on: 'handling', parts: [count], read: ([rows]) => (rows as Rows).length > 0 }
   }
 
   join(owner: string, handlers: readonly HandlerName[]): PostgresStep<void> {
-    const join = {
-      name: '',
-      text: sql.join(this.#schema),
-      values: [owner, this.#leaseMs, handlersJson(handlers), processName],
-    }
-    const have = { name: '', text: sql.haveHandlers(this.#schema), values: [namesOf(handlers)] }
-    return { on: 'renewing', parts: transaction(join, have, sql.correctClock(this.#schema)), read: () => {} }
+    const join = query(sql.join, owner, this.#leaseMs, handlersJson(handlers), processName)
+    const have = query(sql.haveHandlers, namesOf(handlers))
+    return { on: 'renewing', parts: transaction(join, have), read: () => {} }
   }
 
   leave(owner: string, handlers: readonly HandlerName[]): PostgresStep<void> {
-    const leave = sql.leave(this.#schema).map((text) => ({ name: '', text, values: [owner] }))
-    const remove = { name: '', text: sql.removeHandlers(this.#schema), values: [owner, namesOf(handlers)] }
+    const leave = sql.leave.map((text) => query(text, owner))
+    const remove = query(sql.removeHandlers, owner, namesOf(handlers))
     return { on: 'renewing', parts: transaction(...leave, remove), timeoutMs: slowStepMs, read: () => {} }
   }
 
   renew(owner: string, running: RunningEvents) {
     const json = running === undefined ? '' : JSON.stringify(running)
-    const renew = this.#prepared('renew', sql.renew(this.#schema), [owner, this.#leaseMs, json])
+    const renew = namedQuery('renew', sql.renew, owner, this.#leaseMs, json)
     const step: PostgresStep<Renewed> = {
       on: 'renewing',
-      parts: transaction(renew, sql.expired(this.#schema)),
+      parts: transaction(renew, sql.expired),
       read: (results) => {
         const [row] = results[2] as unknown as [
           Record<'expired' | 'late' | 'ready' | 'awaited', boolean> & { processes: number },
@@ -250,7 +236,7 @@ export class PostgresSteps implements Statements, SharedStatements {
   takeOver(): PostgresStep<boolean> {
     return {
       on: 'patient',
-      parts: transaction('SET LOCAL jit = off', sql.correctClock(this.#schema), sql.takeOver(this.#schema)),
+      parts: transaction(sql.useIndexes, ...sql.takeOver),
       timeoutMs: slowStepMs,
       read: (results) => results.at(-2)?.[0]?.['more'] === true,
     }
@@ -260,9 +246,9 @@ export class PostgresSteps implements Statements, SharedStatements {
     const names = namesOf(handlers)
     const gone = namesOf(former).filter((name) => !names.includes(name))
     const parts = transaction(
-      { name: '', text: sql.publish(this.#schema), values: [owner, handlersJson(handlers)] },
-      { name: '', text: sql.haveHandlers(this.#schema), values: [names] },
-      { name: '', text: sql.removeHandlers(this.#schema), values: [owner, gone] },
+      query(sql.publish, owner, handlersJson(handlers)),
+      query(sql.haveHandlers, names),
+      query(sql.removeHandlers, owner, gone),
     )
     return { on: 'renewing', parts, read: () => {} }
   }
@@ -270,7 +256,7 @@ export class PostgresSteps implements Statements, SharedStatements {
   handlers() {
     const step: PostgresStep<PublishedHandlers> = {
       on: 'handling',
-      parts: [sql.handlers(this.#schema)],
+      parts: [sql.handlers],
       read: ([rows]) => ({
         live: (rows as Rows).flatMap(({ handlers }) => (handlers === null ? [] : [JSON.parse(`${handlers}`)])),
         removed: (rows as Rows).flatMap(({ removed }) => (removed === null ? [] : [JSON.parse(`${removed}`)])),
@@ -280,8 +266,14 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   replay(dead: readonly { readonly id: number; readonly media: Media }[]): PostgresStep<readonly number[]> {
-    const lock = { name: '', text: sql.lockLanes(this.#schema), values: [dead.map(({ media }) => media)] }
-    const replay = { name: '', text: sql.replay(this.#schema, this.#isStrict), values: [dead.map(({ id }) => id)] }
+    const lock = query(
+      sql.lockLanes,
+      dead.map(({ media }) => media),
+    )
+    const replay = query(
+      sql.replay(this.#isStrict),
+      dead.map(({ id }) => id),
+    )
     return {
       on: 'reading',
       parts: transaction(lock, replay),
@@ -292,25 +284,25 @@ export class PostgresSteps implements Statements, SharedStatements {
   keep({ hash, head, body }: NewUnreadable): PostgresStep<void> {
     return {
       on: 'reading',
-      parts: [{ name: '', text: sql.keep(this.#schema), values: [hash, head, body] }],
+      parts: [query(sql.keep, hash, head, body)],
       read: () => {},
     }
   }
 
   replace(unreadable: string, event: NewEvent): PostgresStep<Acceptance | 'gone'> {
-    const isGone = `SELECT FROM ${this.#schema}.event WHERE hash = $1::uuid AND body IS NOT NULL`
-    const replacing = { gone: sql.replacing(this.#schema), unreadable, since: 'now()' }
+    const isGone = 'SELECT FROM $event WHERE hash = $1::uuid AND body IS NOT NULL'
+    const replacing = { gone: sql.replacing, unreadable, since: 'now()' }
     const { parts, at } = this.#accepting([event], [event], replacing)
     return {
       on: 'reading',
-      parts: [{ name: '', text: isGone, values: [unreadable] }, ...parts],
+      parts: [query(isGone, unreadable), ...parts],
       read: (results) =>
         results[0]?.length === 0 ? 'gone' : (acceptances([event], results[at + 1] as Rows)[0] as Acceptance),
     }
   }
 
   retry(hash: string): PostgresStep<boolean> {
-    const parts = sql.retry(this.#schema).map((text) => ({ name: '', text, values: [hash] }))
+    const parts = sql.retry.map((text) => query(text, hash))
     return { on: 'reading', parts: transaction(...parts), read: (results) => (results[2] as Rows).length > 0 }
   }
 

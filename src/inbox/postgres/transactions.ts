@@ -4,13 +4,13 @@ import { WebhookError } from '../../errors.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import type { InboxHost } from '../inbox.ts'
-import { literalOf } from './literals.ts'
-import { isCommitFailure, isOurFailure, isStorageFailure, readOnly } from './storage-failure.ts'
-import { connect, TransactionClient } from './transaction-client.ts'
 import type { Database, HeldEvent } from '../sql/database.ts'
+import { withTables } from './dialect.ts'
 import { storedName } from './rows.ts'
 import * as sql from './statements.ts'
-import { inline } from './step.ts'
+import { inline, literal } from './step.ts'
+import { isCommitFailure, isOurFailure, isStorageFailure, readOnly } from './storage-failure.ts'
+import { connect, TransactionClient } from './transaction-client.ts'
 
 export interface TransactionsOptions {
   readonly pool: Pool
@@ -60,14 +60,14 @@ export function transactions({ pool, measured, ...options }: TransactionsOptions
  * handler's INSERT. The rest are commands, which need no plan.
  */
 class Record {
-  readonly #schema: string
+  readonly #text: string
   readonly #leaseMs: number
   readonly #name = `media_webhooks_${randomUUID()}`
   readonly #prepared = new WeakSet<PoolClient>()
   #prepares: boolean
 
   constructor({ schema, leaseMs, prepares }: Pick<TransactionsOptions, 'schema' | 'leaseMs' | 'prepares'>) {
-    this.#schema = schema
+    this.#text = withTables(sql.transact, schema)
     this.#leaseMs = leaseMs
     this.#prepares = prepares
   }
@@ -76,7 +76,7 @@ class Record {
   async begin(client: PoolClient, { owner, media, turn, id }: HeldEvent, handler: string): Promise<string> {
     const mustPrepare = this.#prepares && !this.#prepared.has(client)
     // Before BEGIN: PREPARE takes a snapshot.
-    if (mustPrepare) await client.query(`PREPARE "${this.#name}" AS ${sql.transact(this.#schema)}`)
+    if (mustPrepare) await client.query(`PREPARE "${this.#name}" AS ${this.#text}`)
     if (mustPrepare) this.#prepared.add(client)
     // A suspended process must not keep locks beyond its lease. The setting `owner` marks this transaction.
     const results = await client.query(`
@@ -86,14 +86,14 @@ class Record {
     if (shownReadOnly?.rows[0].transaction_read_only === 'on') throw readOnly()
     const role = shownRole?.rows[0].role
     // The handler may have changed the role. If a statement fails, Postgres skips those after it.
-    return `SET LOCAL role = ${literalOf(role)}; ${this.#record([media, owner, turn, storedName(handler), id])}; COMMIT`
+    return `SET LOCAL role = ${literal(role)}; ${this.#record([media, owner, turn, storedName(handler), id])}; COMMIT`
   }
 
   #record(values: readonly unknown[]): string {
-    if (!this.#prepares) return inline({ text: sql.transact(this.#schema), values })
+    if (!this.#prepares) return inline({ text: this.#text, values })
     // While the table is small, Postgres would plan to scan it, and keep that plan. Reset before the commit, which runs
     // deferred triggers of the user's tables.
-    return `SET LOCAL enable_seqscan = off; EXECUTE "${this.#name}" (${values.map(literalOf)});
+    return `SET LOCAL enable_seqscan = off; EXECUTE "${this.#name}" (${values.map(literal)});
       SET LOCAL enable_seqscan TO DEFAULT`
   }
 

@@ -37,7 +37,7 @@ export class Settling {
   #inFlight = 0
   #isScheduled = false
   #failures = 0
-  /** 1 after the database refused a settle: one lane may be the reason. */
+  /** Lanes per settle. 1 after the database refused one: a single lane may be the reason. */
   #batch = maxLanes
   #onIdle: (() => void) | undefined
   #isStopped = false
@@ -131,8 +131,11 @@ export class Settling {
     const { database, host } = this.#options
     if (this.#isStopped) return
     for (const lane of lanes) lane.mayBeSettled = true
-    const isTransient = database.failure(error) !== undefined
+    const failure = database.failure(error)
+    const isTransient = failure !== undefined
     if (!isTransient) this.#batch = 1
+    // Failures of 500 events may be more than arrives in time.
+    if (failure === 'timeout') this.#batch = Math.ceil(lanes.length / 2)
     if (!isTransient)
       this.#outage.failed(() =>
         host.logger.error({ err: error, lanes: lanes.length }, 'the inbox could not record the result of an event'),

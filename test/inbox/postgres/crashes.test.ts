@@ -36,7 +36,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
   test('handles an event that nine processes ended with', async () => {
     const { handled, deadLetters } = await crashed(9)
     await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(1))
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(await deadLetters()).toEqual([])
   })
 
@@ -58,7 +58,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     await postgres.query('UPDATE $schema.process SET expires_at = now()')
     const next = postgres.receiver().onAny(() => handled(), { name: 'handle' })
     await next.ready()
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(await deadLetters()).toEqual([])
     expect(handled).toHaveBeenCalledTimes(3)
   })

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Connections } from '../../../src/inbox/postgres/connections.ts'
-import type { Rows } from '../../../src/inbox/postgres/step.ts'
+import { namedQuery, query, type Rows } from '../../../src/inbox/postgres/step.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { postgresTests } from './postgres-tests.ts'
 
@@ -8,7 +8,8 @@ describe.skipIf(!findPostgres())('a connection of the inbox', () => {
   const postgres = postgresTests()
 
   function connections(prepares: boolean) {
-    const opened = new Connections({ config: { connectionString: postgres.server.url }, timeoutMs: 60_000, prepares })
+    const config = { connectionString: postgres.server.url }
+    const opened = new Connections({ config, schema: postgres.schema, timeoutMs: 60_000, prepares })
     onTestFinished(() => opened.close())
     if (prepares) opened.pin()
     const send = (...parts: Parameters<Connections['send']>[0]['parts']) => opened.send({ on: 'handling', parts })
@@ -17,7 +18,7 @@ describe.skipIf(!findPostgres())('a connection of the inbox', () => {
 
   const readTimeout = "SELECT setting, source FROM pg_settings WHERE name = 'statement_timeout'"
   const preparedNames = 'SELECT name FROM pg_prepared_statements'
-  const say = (word: string) => ({ name: 'say', text: 'SELECT $1::text AS word', values: [word] })
+  const say = (word: string) => namedQuery('say', 'SELECT $1::text AS word', word)
 
   test('begins with its settings, once Postgres is known to be reached directly', async () => {
     const { opened, send } = connections(true)
@@ -52,16 +53,21 @@ describe.skipIf(!findPostgres())('a connection of the inbox', () => {
 
   test('prepares the statement again after an error has ended its transaction', async () => {
     const { send } = connections(true)
-    const divide = (by: number) => ({ name: 'divide', text: 'SELECT 6 / $1::integer AS result', values: [by] })
+    const divide = (by: number) => namedQuery('divide', 'SELECT 6 / $1::integer AS result', by)
     await expect(send('BEGIN', divide(0), 'COMMIT')).rejects.toThrow('division by zero')
     expect(await send('BEGIN', divide(2), 'COMMIT')).toEqual([[], [{ result: 3 }], []])
   })
 
   test('writes values of any text as they are', async () => {
     const { send } = connections(true)
-    const texts = ['', '"', "'", '\\', '{}', 'NULL', '$1', 'a,b', '\u{1f600}', 'é']
-    const list = { name: 'list', text: 'SELECT t FROM unnest($1::text[]) WITH ORDINALITY AS u (t, n) ORDER BY n', values: [texts] }
-    for (const [rows] of [await send(list), (await send('BEGIN', list, 'COMMIT')).slice(1), await send({ ...list, name: '' })])
+    const texts = ['', '"', "'", '\\', '{}', 'NULL', '$1', 'a,b', '\u{1f600}', 'é', '$event']
+    const text = 'SELECT t FROM unnest($1::text[]) WITH ORDINALITY AS u (t, n) ORDER BY n'
+    const list = namedQuery('list', text, texts)
+    for (const [rows] of [
+      await send(list),
+      (await send('BEGIN', list, 'COMMIT')).slice(1),
+      await send(query(text, texts)),
+    ])
       expect(rows?.map(({ t }) => t)).toEqual(texts)
   })
 })

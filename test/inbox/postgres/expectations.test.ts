@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AcceptedEvent, Expectation, ExpectationChanges } from '../../../src/inbox/inbox.ts'
 import { PostgresDatabase } from '../../../src/inbox/postgres/database.ts'
-import { OverdueExpectations } from '../../../src/inbox/sql/expectations.ts'
 import { openInboxDatabase, type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
+import { OverdueExpectations } from '../../../src/inbox/sql/expectations.ts'
 import type { MediaEvent, Overdue as Reported } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
@@ -53,7 +53,11 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
       ({ event }) => event.key,
     )
   const overdueOnes = async () =>
-    (await postgres.query<{ event: { key: string } }>('SELECT event FROM $schema.event WHERE event IS NOT NULL ORDER BY id'))
+    (
+      await postgres.query<{ event: { key: string } }>(
+        'SELECT event FROM $schema.event WHERE event IS NOT NULL ORDER BY id',
+      )
+    )
       .map(({ event }) => event.key)
       .filter((key) => key.startsWith('overdue:'))
 
@@ -129,7 +133,8 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     await front.inbox.close()
     await sleep(200)
     const processes = await Promise.all([open(), open(), open()])
-    const isReported = (key: string) => postgres.query(`SELECT FROM $schema.event WHERE ended_at IS NOT NULL AND head::text LIKE '%${key}%'`)
+    const isReported = (key: string) =>
+      postgres.query(`SELECT FROM $schema.event WHERE ended_at IS NOT NULL AND head::text LIKE '%${key}%'`)
     for (const { calls } of processes) calls.finishAll()
     await vi.waitFor(async () => expect(await isReported('overdue:rule:one')).toHaveLength(1))
     expect(await openOnes()).toEqual(['overdue:rule:two'])
@@ -157,7 +162,9 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     await sleep(700)
     expect(await front.end('end')).toBe('accepted')
     await vi.waitFor(async () =>
-      expect(await postgres.query("SELECT FROM $schema.event WHERE ended_at IS NOT NULL AND head::text LIKE '%overdue:%'")).toHaveLength(1),
+      expect(
+        await postgres.query("SELECT FROM $schema.event WHERE ended_at IS NOT NULL AND head::text LIKE '%overdue:%'"),
+      ).toHaveLength(1),
     )
   })
 

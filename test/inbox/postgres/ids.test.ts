@@ -11,7 +11,7 @@ describe.skipIf(!findPostgres())('sequences that began again, as after a failove
     })
     await first.ready()
     for (const mediaId of ['dead', 'one', 'two']) await accept(first, mediaId)
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     await first.close()
     await postgres.query(`SELECT setval('$schema.event_id_seq', 1, false)`)
     const second = postgres.receiver({}, { retry: { attempts: 1 } }).onAny(() => {

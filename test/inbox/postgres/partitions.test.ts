@@ -48,7 +48,10 @@ describe.skipIf(!findPostgres())('a process that is cut off from Postgres', () =
     const broken = proxy.breakFor(2 * leaseMs)
     finish.resolve()
     await broken
-    await vi.waitFor(async () => expect(await postgres.query('SELECT id FROM $schema.event WHERE ended_at IS NULL')).toEqual([]), 5_000)
+    await vi.waitFor(
+      async () => expect(await postgres.query('SELECT id FROM $schema.event WHERE ended_at IS NULL')).toEqual([]),
+      5_000,
+    )
     expect(handle).toHaveBeenCalledTimes(1)
   })
 })
@@ -73,7 +76,8 @@ describe.skipIf(!findPostgres())('a process with a new lease', () => {
     await accept(first, 'media', '2')
     await expireAll()
     await vi.waitFor(
-      async () => expect(await postgres.query('SELECT id FROM $schema.process WHERE expires_at > now()')).toHaveLength(1),
+      async () =>
+        expect(await postgres.query('SELECT id FROM $schema.process WHERE expires_at > now()')).toHaveLength(1),
       5_000,
     )
     const handled: (string | undefined)[] = []
@@ -112,7 +116,8 @@ describe.skipIf(!findPostgres())('a process with a new lease', () => {
     )
     await other.close()
     await vi.waitFor(
-      async () => expect(await postgres.query('SELECT id FROM $schema.process WHERE expires_at > now()')).toHaveLength(1),
+      async () =>
+        expect(await postgres.query('SELECT id FROM $schema.process WHERE expires_at > now()')).toHaveLength(1),
       5_000,
     )
     await searching()

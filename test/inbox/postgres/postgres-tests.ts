@@ -1,5 +1,5 @@
 import { Pool } from 'pg'
-import { afterAll, afterEach, beforeAll, onTestFinished } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, onTestFinished, vi } from 'vitest'
 import { type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
 import {
   createReceiver,
@@ -79,9 +79,15 @@ export function postgresTests(settings: Readonly<Record<string, string>> = {}) {
     lanesHeldUp: () => heldUp(pool, `LOCK TABLE ${fixture.schema}.lane IN ACCESS EXCLUSIVE MODE`),
     /** The media items whose lanes processes have, also those whose leases are over. */
     async held(): Promise<readonly string[]> {
-      const rows = await fixture.query<{ media: string }>('SELECT media::text FROM $schema.lane WHERE owner IS NOT NULL')
+      const rows = await fixture.query<{ media: string }>(
+        'SELECT media::text FROM $schema.lane WHERE owner IS NOT NULL',
+      )
       return rows.map(({ media }) => media)
     },
+    /** The ids of events that are neither handled nor dead. */
+    unfinished: () => fixture.query('SELECT id FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL'),
+    /** Waits until every event is handled, or dead. */
+    allEnded: () => vi.waitFor(async () => expect(await fixture.unfinished()).toEqual([])),
     /** Runs a query in which `$schema` is the schema of the test. */
     async query<Row extends object>(sql: string, values: unknown[] = []): Promise<Row[]> {
       return (await pool.query<Row>(sql.replaceAll('$schema', fixture.schema), values)).rows
@@ -101,7 +107,8 @@ async function heldUp(pool: Pool, lock: string) {
   onTestFinished(goOn)
   await blocker.query(`BEGIN; ${lock}`)
   /** The number of sessions that wait. */
-  const waiting = async () => (await pool.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rows.length
+  const waiting = async () =>
+    (await pool.query("SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rows.length
   return { waiting, goOn }
 }
 

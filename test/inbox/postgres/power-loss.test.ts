@@ -42,9 +42,7 @@ describe.skipIf(!findPostgres())('the loss of everything that Postgres has only 
       if (mediaId !== media.at(-1)) await vi.waitFor(() => expect(started).toContain(mediaId), { interval: 5 })
     }
     await loseMemory()
-    const kept = await postgres.query<{ media: string }>(
-      "SELECT head ->> 1 AS media FROM $schema.event ORDER BY id",
-    )
+    const kept = await postgres.query<{ media: string }>('SELECT head ->> 1 AS media FROM $schema.event ORDER BY id')
     expect(kept.map(({ media: mediaId }) => mediaId)).toEqual(media)
   })
 })

@@ -86,7 +86,9 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     expect(await counts(idle)).toEqual({ waiting: 2, running: 0, listed: ['waiting', 'waiting'] })
     await postgres.query("UPDATE $schema.lane SET ready_at = 'infinity', owner = $1", [owner])
     expect([await counts(events), await counts(idle)]).toEqual([oneRuns, oneRuns])
-    await postgres.query('UPDATE $schema.event SET attempts = 1, ended_at = now(), event = NULL WHERE id = $1', [first?.id])
+    await postgres.query('UPDATE $schema.event SET attempts = 1, ended_at = now(), event = NULL WHERE id = $1', [
+      first?.id,
+    ])
     await postgres.query('UPDATE $schema.lane SET position = $1', [first?.id])
     expect(await counts(events)).toEqual({ waiting: 1, running: 0, listed: ['handled', 'waiting'] })
     expect(await counts(idle)).toEqual({ waiting: 0, running: 1, listed: ['handled', 'running'] })

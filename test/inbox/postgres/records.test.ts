@@ -6,7 +6,6 @@ import { accept, postgresTests } from './postgres-tests.ts'
 
 describe.skipIf(!findPostgres())('the record of a handled event', () => {
   const postgres = postgresTests()
-  const noEvents = () => vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
 
   /** Lists the statements with this text that wait for a lock, each as its session and the time when it began. */
   const blocked = async (text = '') => {
@@ -48,39 +47,35 @@ describe.skipIf(!findPostgres())('the record of a handled event', () => {
     })
     await client.query('COMMIT')
     client.release()
-    await noEvents()
+    await postgres.allEnded()
     expect(handler).toHaveBeenCalledTimes(1)
     expect(logged).toEqual([])
   })
 
-  test('is missing for at most 256 events and the running ones, whatever waits', async () => {
+  test('is missing for at most 64 events and the running ones, whatever waits', async () => {
     const front = postgres.receiver({ handles: false }).onAny(() => {}, { name: 'handle' })
     await front.ready()
-    await Promise.all(Array.from({ length: 400 }, (_, index) => accept(front, `media ${index}`)))
+    await Promise.all(Array.from({ length: 200 }, (_, index) => accept(front, `media ${index}`)))
     const client = await postgres.pool.connect()
     onTestFinished(() => client.release(true))
-    await client.query(`BEGIN; LOCK TABLE ${postgres.schema}.handled IN SHARE MODE`)
+    await client.query(`BEGIN; LOCK TABLE ${postgres.schema}.event IN SHARE MODE`)
     const handler = vi.fn()
     postgres.receiver({ concurrency: 4 }).onAny(handler, { name: 'handle' })
-    await vi.waitFor(() => expect(handler.mock.calls.length).toBeGreaterThanOrEqual(256), 10_000)
+    await vi.waitFor(() => expect(handler.mock.calls.length).toBeGreaterThanOrEqual(64), 10_000)
     await new Promise((resolve) => setTimeout(resolve, 300))
-    expect(handler.mock.calls.length).toBeLessThan(256 + 4)
+    expect(handler.mock.calls.length).toBeLessThanOrEqual(64 + 4)
     await client.query('COMMIT')
-    await vi.waitFor(() => expect(handler).toHaveBeenCalledTimes(400), 10_000)
+    await vi.waitFor(() => expect(handler).toHaveBeenCalledTimes(200), 10_000)
   })
 
   test('is written again and again when the statement fails, which is logged', async () => {
     const { handler, logged, finish } = await handling()
     await postgres.query('ALTER TABLE $schema.event RENAME TO moved')
     finish()
-    const failed = [
-      'error',
-      'the inbox could not record the result of an event',
-      { err: expect.any(Error), key: expect.any(String) },
-    ]
+    const failed = ['error', 'the inbox could not record the result of an event', { err: expect.any(Error), lanes: 1 }]
     await vi.waitFor(() => expect(logged).toContainEqual(failed))
     await postgres.query('ALTER TABLE $schema.moved RENAME TO event')
-    await noEvents()
+    await postgres.allEnded()
     expect(handler).toHaveBeenCalledTimes(1)
     expect(logged.filter(([level]) => level === 'warn')).toEqual([])
   })
@@ -96,11 +91,13 @@ describe.skipIf(!findPostgres())('the record of a handled event', () => {
     await receiver.ready()
     for (const mediaId of ['refused', 'one', 'two']) await accept(receiver, mediaId)
     await vi.waitFor(() => expect(started).toBe(3))
-    await postgres.query("ALTER TABLE $schema.handled ADD CHECK (record ->> 1 <> 'refused')")
+    await postgres.query(
+      "ALTER TABLE $schema.event ADD CONSTRAINT refuses CHECK (ended_at IS NULL OR head ->> 1 <> 'refused')",
+    )
     go.resolve()
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toHaveLength(1))
-    await postgres.query('ALTER TABLE $schema.handled DROP CONSTRAINT handled_record_check')
-    await noEvents()
+    await vi.waitFor(async () => expect(await postgres.unfinished()).toHaveLength(1))
+    await postgres.query('ALTER TABLE $schema.event DROP CONSTRAINT refuses')
+    await postgres.allEnded()
     expect(started).toBe(3)
   })
 
@@ -108,10 +105,9 @@ describe.skipIf(!findPostgres())('the record of a handled event', () => {
     // Postgres does not cancel the statement, however slow the machine is.
     const { receiver, finish } = await handling({ timeoutMs: 60_000 })
     const client = await postgres.pool.connect()
-    await client.query(`BEGIN; LOCK TABLE ${postgres.schema}.handled`)
+    await client.query(`BEGIN; LOCK TABLE ${postgres.schema}.event`)
     finish()
-    // The clean-up can wait for the same table.
-    await vi.waitFor(async () => expect(await blocked('INSERT INTO')).toHaveLength(1))
+    await vi.waitFor(async () => expect(await blocked('EXECUTE settle')).toHaveLength(1))
     // By this clock, closing does not reach the time for which it waits for Postgres.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
@@ -123,7 +119,7 @@ describe.skipIf(!findPostgres())('the record of a handled event', () => {
     await client.query('COMMIT')
     client.release()
     expect(await closing).toEqual({ unfinished: [] })
-    expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([])
+    expect(await postgres.unfinished()).toEqual([])
   })
 
   test('warns if another process has an event whose result it records, and only then', async () => {
@@ -132,17 +128,17 @@ describe.skipIf(!findPostgres())('the record of a handled event', () => {
     const receiver = postgres.receiver({}, { logger: { ...silent, warn }, eventKey: ({ mediaId }) => mediaId })
     let handled = 0
     receiver.onAny(async ({ mediaId }) => {
-      if (mediaId === 'taken') await postgres.query('UPDATE $schema.event SET releases = releases + 1')
+      if (mediaId === 'taken') await postgres.query('UPDATE $schema.lane SET owner = gen_random_uuid()')
       handled++
     })
     await receiver.ready()
     await accept(receiver, 'kept')
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(warnings).toEqual([])
     await accept(receiver, 'taken')
     await vi.waitFor(() => expect(warnings).toHaveLength(1))
-    expect(warnings).toEqual([[{ key: 'taken' }, 'the lease of an event was lost before its result was recorded']])
+    expect(warnings).toEqual([[{}, 'the lease of an event was lost before its result was recorded']])
     expect(handled).toBe(2)
-    expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toHaveLength(1)
+    expect(await postgres.unfinished()).toHaveLength(1)
   })
 })

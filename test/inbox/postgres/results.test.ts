@@ -30,8 +30,7 @@ describe.skipIf(!findPostgres())('the result of an attempt', () => {
     return { inbox, call: await calls.next(), lines }
   }
 
-  const tables = () =>
-    postgres.query('SELECT * FROM $schema.event')
+  const tables = () => postgres.query('SELECT * FROM $schema.event')
 
   test.each<[string, AttemptResult | 'progress']>([
     ['end', { status: 'done' }],

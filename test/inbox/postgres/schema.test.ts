@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { migrations } from '../../../src/inbox/postgres/schema.ts'
 import {
   migrate,
   migrationSql,
@@ -149,7 +148,7 @@ describe.skipIf(!findPostgres())('the tables of postgresInbox', () => {
     test('a newer version made them', async () => {
       const schema = freshName()
       await migrate(server.url, { schema })
-      await server.query(`UPDATE ${schema}.version SET version = ${migrations.length + 1}`)
+      await server.query(`UPDATE ${schema}.version SET version = version + 1`)
       await expectUnusable(
         { connection: server.url, schema },
         /a newer version of media-webhooks made the schema inbox_/,
@@ -172,7 +171,7 @@ describe.skipIf(!findPostgres())('the tables of postgresInbox', () => {
     test('another table has one of their names', async () => {
       const schema = freshName()
       await server.query(`CREATE SCHEMA ${schema}; CREATE TABLE ${schema}.event (id integer)`)
-      await expectUnusable({ connection: server.url, schema }, /cannot be made: relation "event" already exists/)
+      await expectUnusable({ connection: server.url, schema }, /cannot be made: column "media" does not exist/)
       expect(await server.query('SELECT FROM pg_tables WHERE schemaname = $1', [schema])).toHaveLength(1)
     })
 

@@ -39,7 +39,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     })
     await receiver.ready()
     await accept(receiver, 'media')
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(attempts).toEqual([1, 'unknown'])
     expect(await rows()).toBe(1)
   })
@@ -56,7 +56,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     await receiver.ready()
     await accept(receiver, 'media')
     await vi.waitFor(async () => expect(await rows()).toBe(1))
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(await rows()).toBe(1)
   })
 
@@ -125,7 +125,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     ['a conflict with another transaction', raise('40001')],
   ])('does not count an attempt that fails by %s', async (_, breaks) => {
     const { receiver, attempts } = await breaking(breaks, 3)
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(await receiver.inbox.stats()).toMatchObject({ deadLetters: 0 })
     expect(attempts).toEqual([1, 1, 1, 1])
     expect(await rows()).toBe(1)
@@ -186,7 +186,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     })
     await receiver.ready()
     await accept(receiver, 'media')
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(runs).toHaveBeenCalledTimes(1)
     expect(onError.mock.calls).toEqual([[false]])
     expect(await rows()).toBe(1)
@@ -233,7 +233,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     })
     await receiver.ready()
     for (const mediaId of Object.keys(ends)) await accept(receiver, mediaId)
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     failed.resolve()
     const results = await Promise.allSettled(late)
     expect(results).toHaveLength(5)
@@ -283,7 +283,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     )
     await receiver.ready()
     await Promise.all(Array.from({ length: 8 }, (_, index) => accept(receiver, `media ${index}`)))
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(await rows()).toBe(16)
   })
 
@@ -298,7 +298,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     )
     await receiver.ready()
     await accept(receiver, 'media')
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(await rows()).toBe(1)
   })
 
@@ -343,7 +343,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     )
     await receiver.ready()
     await accept(receiver, 'media')
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(errors).toEqual([])
     expect(await rows()).toBe(1)
   })
@@ -383,7 +383,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     await accept(receiver, 'media')
     await sleep(1_000)
     postgres.server.resume()
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(await rows()).toBe(1)
   })
 
@@ -406,7 +406,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     await locked.promise
     await postgres.query('UPDATE public.row SET n = n + 10')
     resume.resolve()
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(await postgres.query('SELECT n FROM public.row')).toEqual([{ n: 11 }])
   })
 
@@ -423,7 +423,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
       await accept(receiver, `media ${index}`)
       await vi.waitFor(async () => expect(await rows()).toBe(index))
     }
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(errors).toMatchObject([{ code: '26000' }])
   })
 
@@ -446,7 +446,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     await receiver.ready()
     await accept(receiver, 'media')
     await vi.waitFor(async () => expect(await rows()).toBe(1))
-    await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+    await postgres.allEnded()
     expect(errors).toMatchObject([{ code: '42P05' }])
   })
 
@@ -460,7 +460,7 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     for (let index = 1; index <= 10; index++) {
       await accept(receiver, `media ${index}`)
       await vi.waitFor(async () => expect(await rows()).toBe(index))
-      await vi.waitFor(async () => expect(await postgres.query('SELECT 1 FROM $schema.event WHERE ended_at IS NULL AND died_at IS NULL')).toEqual([]))
+      await postgres.allEnded()
       if (index === 1) await postgres.query('VACUUM ANALYZE $schema.event')
     }
     await postgres.query(`
