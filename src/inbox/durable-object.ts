@@ -8,7 +8,7 @@ import { WorkerInbox } from './durable-object/worker-inbox.ts'
 export type { ObjectNamespace, ObjectSql, ObjectState, ObjectStorage } from '../storage/durable-objects.ts'
 export { type InboxObject, type InboxObjectOptions, inboxObject } from './durable-object/object.ts'
 export type { ObjectTransactional } from './durable-object/transactions.ts'
-export type { Synchronous } from './sqlite/recorded-runs.ts'
+export type { Synchronous } from './sqlite/transactions.ts'
 
 /** The options of `durableObjectInbox`. */
 export interface DurableObjectInboxOptions {

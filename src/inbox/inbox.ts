@@ -255,7 +255,7 @@ export interface InboxHost {
   readonly logger: Logger
   /** Subscribes to this receiver's deliveries, attempts and failed runs in this process. */
   observe(observer: ActivityObserver): void
-  /** Reports a storage step with its duration (ms) and error. Absent without telemetry. `step`: `claim`, `commit`, … */
+  /** Reports a storage step with its duration (ms) and error. Absent without telemetry. `step`: `accept`, `claim`, … */
   readonly measured?: ((step: string, durationMs: number, error?: unknown) => void) | undefined
 }
 

@@ -5,7 +5,7 @@ import { checkQuery } from '../operations/event-query.ts'
 import type { EventQuery } from '../reading.ts'
 import type { PlacedPage } from '../sql/events.ts'
 import { SqlInbox } from '../sql/inbox.ts'
-import type { InboxLimits } from '../sqlite/limits.ts'
+import type { InboxLimits } from '../sqlite/database.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { ObjectDatabase } from './database.ts'
 

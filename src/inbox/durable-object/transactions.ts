@@ -1,5 +1,5 @@
 import type { ObjectSql } from '../../storage/durable-objects.ts'
-import type { Synchronous } from '../sqlite/recorded-runs.ts'
+import type { Synchronous } from '../sqlite/transactions.ts'
 
 /** What `inboxObject` adds to a handler's context. */
 export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {

@@ -35,7 +35,8 @@ export interface EventRow {
   readonly failed: string | null
   readonly trace: string | null
   readonly owed: string | null
-  readonly awaits: string | null
+  /** Absent if only one process uses the database. */
+  readonly awaits?: string | null
   /** Due time, if it is in the future. */
   readonly due: number | string | null
   readonly ended: number | string | null
@@ -55,7 +56,7 @@ export function recordColumns(
   const { json, ms, names } = dialect
   const columns = [
     'id, attempts',
-    ...['head', 'event', 'failed', 'trace', 'owed', 'awaits'].map((name) => `${json(name)} AS ${name}`),
+    ...['head', 'event', 'failed', 'trace', 'owed', ...(statements.shared ? ['awaits'] : [])].map((name) => `${json(name)} AS ${name}`),
     `${names('completed')} AS completed`,
     `${ms('received_at')} AS received, ${ms('ended_at')} AS ended, ${ms('died_at')} AS died`,
     `CASE WHEN due_at > $now THEN ${ms('due_at')} END AS due`,
@@ -114,7 +115,7 @@ function stateOf({ ended, died, due }: EventRow, isRunning: boolean): EventState
 }
 
 function openFields(
-  { due, awaits, owed }: EventRow,
+  { due, awaits = null, owed }: EventRow,
   completed: readonly string[],
 ): Pick<EventRecord, 'dueAt' | 'owed'> {
   const handlers: readonly string[] | undefined = owed === null ? undefined : JSON.parse(owed)

@@ -1,41 +1,42 @@
 import type { Acceptance } from '../inbox.ts'
 import type { NewEvent, NewUnreadable, StoredChanges } from '../sql/database.ts'
-import type { SqliteDatabase } from './connection.ts'
+import { prepareAll, type SqliteDatabase } from './connection.ts'
 import type { Counter } from './counter.ts'
 import * as sql from './statements.ts'
 
-interface ExpectationRow {
-  readonly hash: string
+interface ExpectationRow extends Pick<NewEvent, 'hash' | 'event' | 'head' | 'owed' | 'receivedAt'> {
   readonly media: number
-  readonly event: string
-  readonly head: string
   readonly trace: string | null
-  readonly owed: string
-  readonly due_at: number
 }
 
 /** What makes events, in the caller's transaction: deliveries, overdue expectations and replays. */
 export class Accepting {
   readonly #counter: Counter
-  readonly #sql: ReturnType<typeof prepare>
+  readonly #sql
 
   constructor(database: SqliteDatabase, counter: Counter, isStrict: boolean) {
     this.#counter = counter
-    this.#sql = prepare(database, isStrict)
+    this.#sql = prepareAll(database, { ...sql.accept(isStrict), ...sql.expectations })
   }
 
   /** @param since when an event began to wait that was received earlier */
   accept(accepted: NewEvent, since: number | null = null): Acceptance {
-    const { hash, media, event, head, trace, receivedAt, owed, changes } = accepted
-    const { next } = this.#counter
-    const lane = Number(media)
+    const { hash, event, head, trace, receivedAt, owed, changes } = accepted
+    const media = Number(accepted.media)
     const texts = [event, head, trace ?? null]
-    const stored = this.#sql.insert.run(next, hash, lane, ...texts, receivedAt, since, owed ?? null)
+    const stored = this.#sql.insert.run(
+      ...[this.#counter.next, hash, media, ...texts, receivedAt, since, owed ?? null],
+    )
     if (Number(stored.changes) === 0) return 'duplicate'
-    this.#counter.stored()
-    this.#sql.wake.run(lane, Date.now())
+    this.#stored(media, Date.now())
     if (changes !== undefined) this.#apply(changes)
     return 'accepted'
+  }
+
+  #stored(media: number, now: number): void {
+    this.#counter.next++
+    this.#counter.unfinished++
+    this.#sql.wake.run(media, now)
   }
 
   /** The answer to an event for which there is no room. */
@@ -55,44 +56,43 @@ export class Accepting {
     }
   }
 
+  /** Hashes and lanes of expectations past their deadline. */
+  overdue(limit: number, now: number): readonly { readonly hash: string; readonly media: number }[] {
+    return this.#sql.overdue.all(now, limit) as { hash: string; media: number }[]
+  }
+
+  /** The first deadline after this time. */
+  nextDeadline(after: number): number | null {
+    return (this.#sql.next.get(after) as { next: number | null }).next
+  }
+
   /** Turns an overdue expectation into its event. False if it has ended. */
   fire(hash: string): boolean {
-    const found = this.#sql.expectation.get(hash) as ExpectationRow | null | undefined
+    const found = this.#sql.get.get(hash) as ExpectationRow | null | undefined
     if (!found) return false
     this.#sql.remove.run(hash)
-    const { media, event, head, trace, owed, due_at: receivedAt } = found
+    const { media, trace, ...event } = found
     const changes = undefined
-    return (
-      this.accept({ hash, media: `${media}`, event, head, trace: trace ?? undefined, receivedAt, owed, changes }) ===
-      'accepted'
-    )
+    return this.accept({ ...event, media: `${media}`, trace: trace ?? undefined, changes }) === 'accepted'
   }
 
   keep({ hash, head, body }: NewUnreadable): void {
     const now = Date.now()
     const stored = this.#sql.keep.run(this.#counter.next, hash, head, body, now, now)
-    if (Number(stored.changes) > 0) this.#counter.stored(false)
+    this.#counter.next += Number(stored.changes)
+  }
+
+  /** Stores the event of an unreadable delivery in its place. */
+  replace(unreadable: string, event: NewEvent): Acceptance | 'gone' {
+    if (Number(this.#sql.removeUnreadable.run(unreadable).changes) === 0) return 'gone'
+    return this.accept(event, Date.now())
   }
 
   /** Makes a dead letter an event again. False if it is gone. */
   replay(id: number, media: number): boolean {
     const now = Date.now()
-    if (Number(this.#sql.again.run(this.#counter.next, now, id).changes) === 0) return false
-    this.#counter.stored()
-    this.#sql.wake.run(media, now)
+    if (Number(this.#sql.replay.run(this.#counter.next, now, id).changes) === 0) return false
+    this.#stored(media, now)
     return true
   }
 }
-
-const prepare = (database: SqliteDatabase, isStrict: boolean) => ({
-  insert: database.prepare(sql.accept.insert),
-  known: database.prepare(sql.accept.known),
-  wake: database.prepare(sql.accept.wake(isStrict)),
-  end: database.prepare(sql.accept.end),
-  removeEnded: database.prepare(sql.accept.removeEnded),
-  begin: database.prepare(sql.accept.begin),
-  expectation: database.prepare(sql.overdue.get),
-  remove: database.prepare(sql.overdue.remove),
-  keep: database.prepare(sql.keep),
-  again: database.prepare(sql.replay.again),
-})

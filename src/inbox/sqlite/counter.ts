@@ -1,55 +1,22 @@
-import type { SqliteDatabase } from './connection.ts'
-import { counter } from './statements.ts'
+import { prepareAll, type SqliteDatabase } from './connection.ts'
+import * as sql from './statements.ts'
 
-interface Counts {
-  readonly next: number
-  readonly unfinished: number
-}
-
-/** Takes ids, and counts unfinished events. Reads its row once in a transaction, and writes it at the end. */
+/** The next id, and the number of unfinished events. Good within a transaction. */
 export class Counter {
-  readonly #read
-  readonly #write
-  #stored: Counts | undefined
-  #counts: Counts | undefined
+  next = 0
+  unfinished = 0
+  readonly #sql
 
   constructor(database: SqliteDatabase) {
-    this.#read = database.prepare(counter.read)
-    this.#write = database.prepare(counter.write)
+    this.#sql = prepareAll(database, sql.counter)
   }
 
-  #current(): Counts {
-    this.#stored ??= this.#read.get() as Counts
-    this.#counts ??= this.#stored
-    return this.#counts
-  }
-
-  get unfinished(): number {
-    return this.#current().unfinished
-  }
-
-  /** Id of the next event. It is free until {@link stored}. */
-  get next(): number {
-    return this.#current().next
-  }
-
-  /** The next id is taken, by an unfinished event or by something else. */
-  stored(isUnfinished = true): void {
-    const { next, unfinished } = this.#current()
-    this.#counts = { next: next + 1, unfinished: unfinished + Number(isUnfinished) }
-  }
-
-  ended(): void {
-    const { next, unfinished } = this.#current()
-    this.#counts = { next, unfinished: unfinished - 1 }
-  }
-
-  /** Runs a function in the caller's transaction, and writes what it changed. */
+  /** Runs a function in the caller's transaction, and stores what it counted. */
   keep<T>(run: () => T): T {
-    this.#stored = undefined
-    this.#counts = undefined
+    const { next, unfinished } = this.#sql.read.get() as Pick<Counter, 'next' | 'unfinished'>
+    Object.assign(this, { next, unfinished })
     const result = run()
-    if (this.#counts !== this.#stored) this.#write.run(this.#current().next, this.#current().unfinished)
+    if (this.next !== next || this.unfinished !== unfinished) this.#sql.write.run(this.next, this.unfinished)
     return result
   }
 }

@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import { type Rules, wholeNumber } from '../../internal/check-options.ts'
 import type { Logger } from '../../internal/logger.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
@@ -7,8 +8,28 @@ import type { Database, Failure, Statement, Step, Value } from '../sql/database.
 import { isStorageFailure, type SqliteDatabase } from './connection.ts'
 import { dialect, SharedText } from './dialect.ts'
 import { hashMedia } from './media.ts'
-import type { SqliteStep } from './step.ts'
-import { SqliteSteps, type StepsOptions } from './steps.ts'
+import { type SqliteStep, SqliteSteps, type StepsOptions } from './steps.ts'
+
+export interface InboxLimits {
+  readonly concurrency: number
+  readonly maxWaiting: number
+  readonly maxDeadLetters: number
+  readonly ttlMs: number
+}
+
+export const limitRules: Rules<InboxLimits> = {
+  concurrency: wholeNumber(),
+  maxWaiting: wholeNumber(),
+  maxDeadLetters: wholeNumber(),
+  ttlMs: wholeNumber(),
+}
+
+export const limitsOf = ({
+  concurrency = 16,
+  maxWaiting = 10_000,
+  maxDeadLetters = 10_000,
+  ttlMs = 86_400_000,
+}: Partial<InboxLimits>): InboxLimits => ({ concurrency, maxWaiting, maxDeadLetters, ttlMs })
 
 /** Delay before the start is retried, while the tables can't be read (ms). */
 const startRetryMs = 1_000

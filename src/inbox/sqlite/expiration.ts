@@ -1,5 +1,5 @@
 import type { Expiry } from '../sql/database.ts'
-import type { SqliteDatabase } from './connection.ts'
+import { prepareAll, type SqliteDatabase } from './connection.ts'
 import { expire, expiryPage } from './statements.ts'
 
 /** Delay before the next page (ms): after the last one, after one that may have removed rows. */
@@ -8,13 +8,13 @@ const delayMs = { done: 500, busy: 20 }
 /** Walks through events and lanes page by page, from the start again and again. SQLite reuses the pages of the file. */
 export class Expiration {
   readonly #ttlMs: number
-  readonly #sql: ReturnType<typeof prepare>
+  readonly #sql
   #event = 0
   #lane = -1
 
   constructor(database: SqliteDatabase, ttlMs: number) {
     this.#ttlMs = ttlMs
-    this.#sql = prepare(database)
+    this.#sql = prepareAll(database, expire)
   }
 
   /** Deletes what has expired of a page, in the caller's transaction. */
@@ -28,12 +28,10 @@ export class Expiration {
   }
 
   #expireEvents([oldestKept, newestKept]: readonly [number, number]): boolean {
-    const { last, count, oldest, newest } = this.#sql.page.get(this.#event) as {
+    interface Page extends Record<'count' | 'oldest' | 'newest', number> {
       readonly last: number | null
-      readonly count: number
-      readonly oldest: number
-      readonly newest: number
     }
+    const { last, count, oldest, newest } = this.#sql.page.get(this.#event) as Page
     const page = [this.#event, last ?? this.#event, oldestKept, newestKept]
     const media = this.#sql.media.all(...page) as { media: number | null }[]
     if (media.length > 0) this.#sql.events.run(...page)
@@ -50,13 +48,3 @@ export class Expiration {
     this.#lane = last ?? -1
   }
 }
-
-const prepare = (database: SqliteDatabase) => ({
-  page: database.prepare(expire.page),
-  media: database.prepare(expire.media),
-  events: database.prepare(expire.events),
-  lane: database.prepare(expire.lane),
-  lanePage: database.prepare(expire.lanePage),
-  lanes: database.prepare(expire.lanes),
-  ends: database.prepare(expire.ends),
-})

@@ -5,12 +5,11 @@ import type { InboxHost } from '../inbox.ts'
 import type { Database, DatabaseListener } from '../sql/database.ts'
 import { GroupCommit } from './commits.ts'
 import { inTransaction } from './connection.ts'
-import { type CommitOptions, SyncDatabase } from './database.ts'
+import { type CommitOptions, type InboxLimits, SyncDatabase } from './database.ts'
 import { closedOnError, type OwnedFile, withFileError } from './file.ts'
 import { hashKey } from './hash.ts'
-import type { InboxLimits } from './limits.ts'
 import { rememberOpen } from './openers.ts'
-import { SqliteTransactions } from './transactions.ts'
+import { fileTransactions } from './transactions.ts'
 import { FileWatch } from './watch.ts'
 
 /** A file this process owns. */
@@ -42,8 +41,7 @@ export class FileDatabase extends SyncDatabase {
       onFailed: () => this.#watch?.lookAgain(),
       onLost: (error) => this.#lost(error),
     })
-    const transactions = new SqliteTransactions(this.#commits, file)
-    this.transaction = (held, scope, run) => transactions.run(held, scope, run)
+    this.transaction = fileTransactions(this.#commits, file.database)
     this.#forgetOpen = rememberOpen(file.path, () => this.#handOverFile())
   }
 
@@ -58,7 +56,9 @@ export class FileDatabase extends SyncDatabase {
   listen(listener: DatabaseListener): void {
     this.#listener = listener
     if (!this.isOurs) return listener.lost(this.#file.owner.lost)
-    this.#watch ??= new FileWatch(this.#file, this.#commits, this.#host.logger, () => listener.heard('any'))
+    const { logger } = this.#host
+    const changed = () => listener.heard('any')
+    this.#watch ??= new FileWatch({ file: this.#file, commits: this.#commits, logger, changed })
   }
 
   get isOurs(): boolean {

@@ -3,8 +3,9 @@ import type { SqliteDatabase } from './connection.ts'
 /** Incremented with every incompatible change. */
 const schemaVersion = 1
 
-// Tables and columns are those of `postgres/schema.ts`. Times are ms since the epoch, JSON and arrays of names are text, and
-// null in `ready_at` stands for infinity. `media` is a number: a lane is then found by its row id.
+// Tables and columns are those of `postgres/schema.ts`, without what only several processes need. Times are ms since the
+// epoch, JSON and arrays of names are text, and null in `ready_at` stands for infinity. `media` is a number: a lane is then
+// found by its row id.
 //
 // `counter.next`: the next id. Rows' own numbers won't do: they start over in an empty table, below the lanes' positions.
 // `counter.unfinished`: events that have neither ended nor died, written with them.
@@ -16,21 +17,13 @@ const schema = `
     head TEXT,
     trace TEXT,
     replay INTEGER NOT NULL DEFAULT 0,
-    received_at INTEGER NOT NULL,
-    since INTEGER,
-    owed TEXT,
-    attempts INTEGER NOT NULL DEFAULT 0,
-    completed TEXT NOT NULL DEFAULT '[]',
-    failed TEXT,
+    received_at INTEGER NOT NULL, since INTEGER,
+    owed TEXT, attempts INTEGER NOT NULL DEFAULT 0, completed TEXT NOT NULL DEFAULT '[]', failed TEXT,
     crashes INTEGER NOT NULL DEFAULT 0,
     late INTEGER NOT NULL DEFAULT 0,
-    awaits TEXT,
-    due_at INTEGER,
-    delayed_at INTEGER,
-    ended_at INTEGER,
-    died_at INTEGER,
-    event TEXT,
-    body BLOB
+    due_at INTEGER, delayed_at INTEGER,
+    ended_at INTEGER, died_at INTEGER,
+    event TEXT, body BLOB
   );
   CREATE INDEX IF NOT EXISTS inbox_event_lane ON inbox_event (media, id);
   CREATE INDEX IF NOT EXISTS inbox_event_due ON inbox_event (media, due_at) WHERE due_at IS NOT NULL;
@@ -43,7 +36,6 @@ const schema = `
     ready_at INTEGER,
     position INTEGER NOT NULL DEFAULT 0,
     crashes INTEGER NOT NULL DEFAULT 0,
-    awaits TEXT,
     latest_at INTEGER
   );
   CREATE INDEX IF NOT EXISTS inbox_lane_ready ON inbox_lane (ready_at)
@@ -51,44 +43,27 @@ const schema = `
   CREATE INDEX IF NOT EXISTS inbox_lane_marked ON inbox_lane (ready_at)
     WHERE owner IS NULL AND ready_at IS NOT NULL AND crashes > 0;
   CREATE INDEX IF NOT EXISTS inbox_lane_owner ON inbox_lane (owner) WHERE owner IS NOT NULL;
-  CREATE TABLE IF NOT EXISTS inbox_counter (
-    row INTEGER PRIMARY KEY,
-    next INTEGER NOT NULL,
-    unfinished INTEGER NOT NULL
-  );
+  CREATE TABLE IF NOT EXISTS inbox_counter (row INTEGER PRIMARY KEY, next INTEGER NOT NULL, unfinished INTEGER NOT NULL);
   INSERT OR IGNORE INTO inbox_counter VALUES (1, 1, 0);
   CREATE TABLE IF NOT EXISTS inbox_expectation (
     hash TEXT PRIMARY KEY,
     subject TEXT NOT NULL,
     media INTEGER NOT NULL,
     rule TEXT NOT NULL,
-    began_at INTEGER NOT NULL,
-    due_at INTEGER NOT NULL,
-    event TEXT NOT NULL,
-    head TEXT NOT NULL,
-    trace TEXT,
-    owed TEXT NOT NULL,
+    began_at INTEGER NOT NULL, due_at INTEGER NOT NULL,
+    event TEXT NOT NULL, head TEXT NOT NULL, trace TEXT, owed TEXT NOT NULL,
     delayed_at INTEGER NOT NULL
   );
   CREATE INDEX IF NOT EXISTS inbox_expectation_subject ON inbox_expectation (subject, began_at);
   CREATE INDEX IF NOT EXISTS inbox_expectation_due ON inbox_expectation (due_at);
   CREATE TABLE IF NOT EXISTS inbox_expectation_end (
-    subject TEXT PRIMARY KEY,
-    ended_at INTEGER NOT NULL,
-    accepted_at INTEGER NOT NULL
+    subject TEXT PRIMARY KEY, ended_at INTEGER NOT NULL, accepted_at INTEGER NOT NULL
   ) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS inbox_expectation_end_accepted_at ON inbox_expectation_end (accepted_at);
-  CREATE TABLE IF NOT EXISTS inbox_pause (
-    handler TEXT PRIMARY KEY,
-    since INTEGER NOT NULL,
-    paused_by TEXT
-  ) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS inbox_pause (handler TEXT PRIMARY KEY, since INTEGER NOT NULL, paused_by TEXT) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS inbox_operation (id INTEGER PRIMARY KEY, operation TEXT NOT NULL, events TEXT NOT NULL);
   CREATE TABLE IF NOT EXISTS inbox_activity (
-    minute INTEGER,
-    process TEXT,
-    numbers TEXT NOT NULL,
-    PRIMARY KEY (minute, process)
+    minute INTEGER, process TEXT, numbers TEXT NOT NULL, PRIMARY KEY (minute, process)
   ) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS inbox_owner (token TEXT NOT NULL, pid INTEGER NOT NULL);
 `

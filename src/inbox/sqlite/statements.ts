@@ -1,23 +1,32 @@
-// Every statement of the SQLite inbox on the hot path, as text to read and to EXPLAIN. `steps.ts` puts them together. What
-// differs from Postgres: a transaction is the only writer, so nothing is locked, and each statement sees those before it. `?`
-// that stand for a time are ms since the epoch.
+// Every statement of the SQLite inbox on the hot path, as text to read and to EXPLAIN. The classes beside it put them
+// together. What differs from Postgres: a transaction is the only writer, so nothing is locked, and each statement sees
+// those before it. `?` that stand for a time are ms since the epoch.
 
-/** Takes ids, and counts unfinished events, for one transaction: read when it first needs them, written at its end. */
+/** The next id, and the number of unfinished events: read at the beginning of each transaction, written at its end. */
 export const counter = {
   read: 'SELECT next, unfinished FROM inbox_counter',
   write: 'UPDATE inbox_counter SET next = ?, unfinished = ?',
 }
 
-export const accept = {
+export const accept = (isStrict: boolean) => ({
   /** Changes no row if the key is known. */
   insert: `INSERT INTO inbox_event (id, hash, media, event, head, trace, received_at, since, owed)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (hash) DO NOTHING`,
   known: 'SELECT 1 FROM inbox_event WHERE hash = ?',
   /** Only for new events: a duplicate wakes nobody. Strict: a lane that waits for a retry goes on waiting for it. */
-  wake: (isStrict: boolean): string =>
-    `INSERT INTO inbox_lane (media, ready_at) VALUES (?, ?) ON CONFLICT (media) DO UPDATE SET ready_at = excluded.ready_at
-     WHERE ready_at IS NULL${isStrict ? '' : ' OR ready_at > excluded.ready_at'}`,
+  wake: `INSERT INTO inbox_lane (media, ready_at) VALUES (?, ?) ON CONFLICT (media)
+    DO UPDATE SET ready_at = excluded.ready_at WHERE ready_at IS NULL${isStrict ? '' : ' OR ready_at > excluded.ready_at'}`,
+  /** An unreadable delivery. It has no lane until it is replayed. */
+  keep: `INSERT INTO inbox_event (id, hash, head, body, received_at, died_at) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT (hash) DO NOTHING`,
+  removeUnreadable: 'DELETE FROM inbox_event WHERE hash = ? AND body IS NOT NULL',
+  /** A dead letter is accepted again, at the end of its lane. */
+  replay: `UPDATE inbox_event SET id = ?, died_at = NULL, attempts = 0, crashes = 0, since = ?
+    WHERE id = ? AND died_at IS NOT NULL AND body IS NULL`,
+})
+
+export const expectations = {
   end: `INSERT INTO inbox_expectation_end (subject, ended_at, accepted_at) VALUES (?, ?, ?) ON CONFLICT (subject)
     DO UPDATE SET ended_at = max(ended_at, excluded.ended_at), accepted_at = excluded.accepted_at`,
   removeEnded: 'DELETE FROM inbox_expectation WHERE subject = ? AND began_at <= ?',
@@ -27,21 +36,21 @@ export const accept = {
     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
     WHERE NOT EXISTS (SELECT 1 FROM inbox_expectation_end WHERE subject = ? AND ended_at >= ?)
     ON CONFLICT DO NOTHING`,
-}
-
-export const overdue = {
-  find: 'SELECT hash, media FROM inbox_expectation WHERE due_at <= ? ORDER BY due_at LIMIT ?',
+  overdue: 'SELECT hash, media FROM inbox_expectation WHERE due_at <= ? ORDER BY due_at LIMIT ?',
   next: 'SELECT min(due_at) AS next FROM inbox_expectation WHERE due_at > ?',
-  get: 'SELECT hash, media, event, head, trace, owed, due_at FROM inbox_expectation WHERE hash = ?',
+  get: 'SELECT hash, media, event, head, trace, owed, due_at AS receivedAt FROM inbox_expectation WHERE hash = ?',
   remove: 'DELETE FROM inbox_expectation WHERE hash = ?',
 }
 
 const isReady = (marked: boolean): string => `owner IS NULL AND crashes ${marked ? '> 0' : '= 0'} AND ready_at`
 
+const findReady = (marked: boolean): string =>
+  `SELECT media, turn, position, crashes, latest_at AS latestAt FROM inbox_lane
+   WHERE ${isReady(marked)} <= ? ORDER BY ready_at LIMIT ?`
+
 export const claim = {
-  find: (marked: boolean): string =>
-    `SELECT media, turn, position, crashes, latest_at, awaits IS NOT NULL AS awaits FROM inbox_lane
-     WHERE ${isReady(marked)} <= ? ORDER BY ready_at LIMIT ?`,
+  unmarked: findReady(false),
+  marked: findReady(true),
   take: 'UPDATE inbox_lane SET owner = ?, turn = turn + 1, ready_at = NULL WHERE media = ?',
   next: `SELECT min(next) AS next FROM (
       SELECT min(ready_at) AS next FROM inbox_lane WHERE ${isReady(false)} > ?
@@ -53,52 +62,46 @@ export const claim = {
   held: 'SELECT count(*) AS held FROM inbox_lane WHERE owner IS NOT NULL',
 }
 
-const eventColumns = `id, event, trace, received_at, owed, attempts, completed, failed, crashes, late, due_at,
-  coalesce(due_at, since, received_at) AS since`
+const eventColumns = `id, event, trace, received_at AS receivedAt, owed, attempts, completed, failed, crashes, late,
+  due_at AS dueAt, coalesce(due_at, since, received_at) AS since`
 
 /** A few rows at a time, since a row may have 64 KiB. */
-export const read = {
+export const read = (isStrict: boolean) => ({
   /** Strict: also those that are not due yet, since nothing may overtake them. */
-  delayed: (isStrict: boolean): string =>
-    `SELECT ${eventColumns} FROM inbox_event
-     WHERE media = ? AND ${isStrict ? 'due_at IS NOT NULL AND id > ? ORDER BY id' : '(due_at, id) > (?, ?) AND due_at <= ? ORDER BY due_at, id'} LIMIT ?`,
+  delayed: `SELECT ${eventColumns} FROM inbox_event WHERE media = ? AND
+    ${isStrict ? 'due_at IS NOT NULL AND id > ? ORDER BY id' : '(due_at, id) > (?, ?) AND due_at <= ? ORDER BY due_at, id'} LIMIT ?`,
   /** `died_at`, `ended_at`: a lane that was made again starts at position 0. */
   untried: `SELECT ${eventColumns} FROM inbox_event
     WHERE media = ? AND id > ? AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL ORDER BY id LIMIT ?`,
-}
+})
 
 const isHeld = 'media = ? AND owner = ? AND turn = ?'
 
-export const count = `UPDATE inbox_event SET crashes = ? WHERE id = ? AND crashes IN (?, ?)
-  AND EXISTS (SELECT 1 FROM inbox_lane WHERE inbox_lane.${isHeld})`
+const attempt = 'attempts = ?, completed = ?, failed = coalesce(?, failed), late = max(late, ?)'
+const lane = 'position = max(position, ?), latest_at = coalesce(max(latest_at, ?), ?, latest_at), crashes = crashes * ?'
 
-export const settle = {
+export const settle = (isStrict: boolean) => ({
   /**
    * `turn`: a release that is repeated after the next claim must not free the lane. `position`: a settle that overtakes an
    * earlier one would jump over untried events.
    */
-  held: `SELECT ready_at FROM inbox_lane WHERE ${isHeld} AND position >= ?`,
+  held: `SELECT ready_at AS readyAt FROM inbox_lane WHERE ${isHeld} AND position >= ?`,
   /** `attempts`: a settle that is repeated changes nothing. */
   event: 'SELECT completed FROM inbox_event WHERE id = ? AND attempts = ? AND ended_at IS NULL AND died_at IS NULL',
-  end: `UPDATE inbox_event SET attempts = ?, completed = ?, failed = coalesce(?, failed), late = max(late, ?), ended_at = ?,
-      event = NULL, crashes = 0, due_at = NULL, delayed_at = NULL, awaits = NULL WHERE id = ?`,
-  dead: `UPDATE inbox_event SET attempts = ?, completed = ?, failed = coalesce(?, failed), late = max(late, ?), died_at = ?,
-      crashes = 0, due_at = NULL, delayed_at = NULL, awaits = NULL WHERE id = ?`,
-  retry: `UPDATE inbox_event SET attempts = ?, completed = ?, failed = coalesce(?, failed), late = max(late, ?), due_at = ?,
-      delayed_at = ?, awaits = ?, crashes = crashes * ? WHERE id = ?`,
+  end: `UPDATE inbox_event SET ${attempt}, ended_at = ?, event = NULL, crashes = 0, due_at = NULL, delayed_at = NULL
+    WHERE id = ?`,
+  dead: `UPDATE inbox_event SET ${attempt}, died_at = ?, crashes = 0, due_at = NULL, delayed_at = NULL WHERE id = ?`,
+  retry: `UPDATE inbox_event SET ${attempt}, due_at = ?, delayed_at = ?, crashes = crashes * ? WHERE id = ?`,
   progress: 'UPDATE inbox_event SET completed = ?, late = max(late, ?) WHERE id = ?',
   /** Strict: the first event decides; loose: the first that is due. */
-  due: (isStrict: boolean): string =>
-    isStrict
-      ? 'SELECT due_at AS due FROM inbox_event WHERE media = ? AND due_at IS NOT NULL ORDER BY id LIMIT 1'
-      : 'SELECT min(due_at) AS due FROM inbox_event WHERE media = ? AND due_at IS NOT NULL',
-  keep: `UPDATE inbox_lane SET position = max(position, ?), latest_at = coalesce(max(latest_at, ?), ?, latest_at), crashes = crashes * ?
-    WHERE media = ?`,
-  free: `UPDATE inbox_lane SET position = max(position, ?), latest_at = coalesce(max(latest_at, ?), ?, latest_at), crashes = crashes * ?,
-    owner = NULL, ready_at = ? WHERE media = ?`,
-  awaited: 'SELECT awaits FROM inbox_event WHERE media = ? AND due_at IS NOT NULL AND awaits IS NOT NULL',
-  awaits: 'UPDATE inbox_lane SET awaits = ? WHERE media = ?',
-}
+  due: `SELECT due_at AS due FROM inbox_event WHERE media = ? AND due_at IS NOT NULL
+    ORDER BY ${isStrict ? 'id' : 'due_at'} LIMIT 1`,
+  keep: `UPDATE inbox_lane SET ${lane} WHERE media = ?`,
+  free: `UPDATE inbox_lane SET ${lane}, owner = NULL, ready_at = ? WHERE media = ?`,
+})
+
+export const count = `UPDATE inbox_event SET crashes = ? WHERE id = ? AND crashes IN (?, ?)
+  AND EXISTS (SELECT 1 FROM inbox_lane WHERE inbox_lane.${isHeld})`
 
 /** The record of a handler that commits with its writes, first in its transaction. */
 export const transact = {
@@ -108,7 +111,7 @@ export const transact = {
   completed: 'SELECT completed FROM inbox_event WHERE id = ?',
 }
 
-export const process = {
+export const lanes = {
   /** Whoever had a lane has died: only one process at a time uses the tables. */
   join: 'UPDATE inbox_lane SET owner = NULL, crashes = crashes + 1, ready_at = ? WHERE owner IS NOT NULL',
   leave: 'UPDATE inbox_lane SET owner = NULL, ready_at = ? WHERE owner = ?',
@@ -119,30 +122,18 @@ export const process = {
 /** After the clock was set back: what was timed while it was ahead starts its delay again. */
 export const correctClock = {
   /** Lanes of such events, and lanes that are ready at a time that no event explains. To be woken for nothing does no harm. */
-  lanes: `UPDATE inbox_lane SET ready_at = ? WHERE owner IS NULL AND ready_at > ? AND (
+  correctLanes: `UPDATE inbox_lane SET ready_at = ? WHERE owner IS NULL AND ready_at > ? AND (
       media IN (SELECT media FROM inbox_event WHERE due_at IS NOT NULL AND delayed_at > ?)
       OR NOT EXISTS (SELECT 1 FROM inbox_event WHERE inbox_event.media = inbox_lane.media AND due_at IS NOT NULL)
     )`,
-  events: `UPDATE inbox_event SET due_at = ? + due_at - delayed_at, delayed_at = ?
+  correctEvents: `UPDATE inbox_event SET due_at = ? + due_at - delayed_at, delayed_at = ?
     WHERE due_at IS NOT NULL AND delayed_at > ?`,
-  expectations: `UPDATE inbox_expectation SET due_at = ? + due_at - delayed_at, delayed_at = ? WHERE delayed_at > ?`,
+  correctExpectations: 'UPDATE inbox_expectation SET due_at = ? + due_at - delayed_at, delayed_at = ? WHERE delayed_at > ?',
 }
-
-export const replay = {
-  /** With a new id: accepted again, at the end of its lane. */
-  again: `UPDATE inbox_event SET id = ?, died_at = NULL, attempts = 0, crashes = 0, since = ?
-    WHERE id = ? AND died_at IS NOT NULL AND body IS NULL`,
-  remove: 'DELETE FROM inbox_event WHERE hash = ? AND body IS NOT NULL',
-}
-
-/** An unreadable delivery. It has no lane until it is replayed. */
-export const keep = `INSERT INTO inbox_event (id, hash, head, body, received_at, died_at) VALUES (?, ?, ?, ?, ?, ?)
-  ON CONFLICT (hash) DO NOTHING`
 
 export const retry = {
-  find: 'SELECT id, media FROM inbox_event WHERE hash = ? AND due_at > ?',
-  due: 'UPDATE inbox_event SET due_at = ?, delayed_at = ?, awaits = NULL WHERE id = ?',
-  wake: 'UPDATE inbox_lane SET ready_at = ? WHERE media = ?',
+  makeDue: 'UPDATE inbox_event SET due_at = ?, delayed_at = ? WHERE hash = ? AND due_at > ?',
+  wake: 'UPDATE inbox_lane SET ready_at = ? WHERE media = (SELECT media FROM inbox_event WHERE hash = ?)',
 }
 
 /** Rows that one expiry looks at: about a millisecond, which deliveries may have to wait. */

@@ -13,15 +13,25 @@ import type {
   SettledEvent,
   SettledLane,
   Statements,
+  Step,
 } from '../sql/database.ts'
 import { Accepting } from './accepting.ts'
-import type { SqliteDatabase } from './connection.ts'
+import { prepareAll, type SqliteDatabase } from './connection.ts'
 import { Counter } from './counter.ts'
 import { Expiration } from './expiration.ts'
 import { LaneReader, type LaneRow } from './lane-reader.ts'
 import { Settling } from './settling.ts'
 import * as sql from './statements.ts'
-import type { SqliteStep } from './step.ts'
+
+/** A step of an inbox in SQLite: a function that runs in a transaction, and can run again if that fails. */
+export interface SqliteStep<out Result> extends Step<Result> {
+  /** Returns an error to reject with: throwing would roll back the other steps of the transaction. */
+  run(): Result | WebhookError
+  /** Called after the commit. */
+  committed?(): void
+  /** True if it may be lost with the power, as long as nothing that depends on it is kept. */
+  readonly isLight?: boolean
+}
 
 export interface StepsOptions {
   readonly isStrict: boolean
@@ -45,49 +55,49 @@ export class SqliteSteps implements Statements {
   readonly #settling: Settling
   readonly #reader: LaneReader
   readonly #expiration: Expiration
-  readonly #sql: ReturnType<typeof prepare>
+  readonly #sql
   /** Lanes of a claim whose commit failed, or is under way. */
   #unanswered: readonly LaneRow[] = []
   /** The latest time seen: the clock was set back if it is not reached. */
   #latest = 0
 
   constructor(database: SqliteDatabase, options: StepsOptions) {
+    const { isStrict, ttlMs } = options
     this.#options = options
     this.counter = new Counter(database)
-    this.#accepting = new Accepting(database, this.counter, options.isStrict)
-    this.#settling = new Settling(database, this.counter, options.isStrict)
-    this.#reader = new LaneReader(database, options.isStrict)
-    this.#expiration = new Expiration(database, options.ttlMs)
-    this.#sql = prepare(database)
+    this.#accepting = new Accepting(database, this.counter, isStrict)
+    this.#settling = new Settling(database, this.counter, isStrict)
+    this.#reader = new LaneReader(database, isStrict)
+    this.#expiration = new Expiration(database, ttlMs)
+    const texts = { ...sql.claim, ...sql.lanes, ...sql.correctClock, ...sql.retry, count: sql.count }
+    this.#sql = prepareAll(database, texts)
+  }
+
+  /** Unfinished events without those that run. */
+  #waiting(): number {
+    const { held } = this.#sql.held.get() as { held: number }
+    return this.counter.unfinished - Math.min(held, this.#options.concurrency)
   }
 
   #isFull(): boolean {
-    const { unfinished } = this.counter
     const { maxWaiting } = this.#options
-    return unfinished >= maxWaiting && unfinished - this.#running() >= maxWaiting
-  }
-
-  #running(): number {
-    const { held } = this.#sql.held.get() as { held: number }
-    return Math.min(held, this.#options.concurrency)
+    return this.counter.unfinished >= maxWaiting && this.#waiting() >= maxWaiting
   }
 
   accept(events: readonly NewEvent[]): SqliteStep<readonly Acceptance[]> {
-    return {
-      run: () =>
-        events.map((event) => (this.#isFull() ? this.#accepting.refuse(event) : this.#accepting.accept(event))),
-    }
+    const accept = (event: NewEvent) =>
+      this.#isFull() ? this.#accepting.refuse(event) : this.#accepting.accept(event)
+    return { run: () => events.map(accept) }
   }
 
   overdue(limit: number): SqliteStep<{ overdue: readonly OverdueExpectation[]; nextInMs: number }> {
     const run = () => {
       const now = Date.now()
       // Deliveries get the other half of the room.
-      const waiting = this.counter.unfinished - this.#running()
-      const room = Math.max(0, Math.ceil(this.#options.maxWaiting / 2) - waiting)
-      const found = this.#sql.overdue.all(now, Math.min(limit, room)) as { hash: string; media: number }[]
+      const room = Math.max(0, Math.ceil(this.#options.maxWaiting / 2) - this.#waiting())
+      const found = this.#accepting.overdue(Math.min(limit, room), now)
       const isCut = room < limit && found.length === room
-      const { next } = this.#sql.nextOverdue.get(isCut ? 0 : now) as { next: number | null }
+      const next = this.#accepting.nextDeadline(isCut ? 0 : now)
       return {
         overdue: found.map(({ hash, media }) => ({ hash, media: `${media}`, place: undefined })),
         nextInMs: next === null ? Number.POSITIVE_INFINITY : Math.max(next - now, room === 0 ? fullRetryMs : 0),
@@ -105,18 +115,15 @@ export class SqliteSteps implements Statements {
       const now = Date.now()
       for (const { media, turn } of this.#unanswered) this.#sql.giveBack.run(now, media, owner, turn)
       const limit = Math.min(lanes, lanesPerTurn)
-      const unmarked = this.#sql.free.all(now, limit) as LaneRow[]
+      const unmarked = this.#sql.unmarked.all(now, limit) as LaneRow[]
       const free = [...unmarked, ...(this.#sql.marked.all(now, marked) as LaneRow[])]
-      const isCut = limit < lanes && unmarked.length === limit
       for (const { media } of free) this.#sql.take.run(owner, media)
       const taken = free.map((row) => ({ ...row, turn: row.turn + 1 }))
       this.#unanswered = taken
       const { next } = this.#sql.next.get(now, now) as { next: number | null }
-      return {
-        lanes: this.#reader.read(taken),
-        nextInMs: isCut ? 0 : next === null ? Number.POSITIVE_INFINITY : next - now,
-        isHeldUp: false,
-      }
+      const nextInMs = next === null ? Number.POSITIVE_INFINITY : next - now
+      const isCut = limit < lanes && unmarked.length === limit
+      return { lanes: this.#reader.read(taken, now), nextInMs: isCut ? 0 : nextInMs, isHeldUp: false }
     }
     const committed = () => {
       this.#unanswered = []
@@ -138,20 +145,18 @@ export class SqliteSteps implements Statements {
   }
 
   join(): SqliteStep<void> {
-    return {
-      run: () => {
-        this.#sql.join.run(Date.now())
-        this.#correctClock()
-      },
+    const run = () => {
+      this.#sql.join.run(Date.now())
+      this.#correctClock(Date.now())
     }
+    return { run }
   }
 
-  #correctClock(): void {
-    const now = Date.now()
-    this.#latest = now
+  #correctClock(now: number): void {
     this.#sql.correctLanes.run(now, now, now)
     this.#sql.correctEvents.run(now, now, now)
     this.#sql.correctExpectations.run(now, now, now)
+    this.#latest = now
   }
 
   leave(owner: string): SqliteStep<void> {
@@ -164,12 +169,8 @@ export class SqliteSteps implements Statements {
   }
 
   replay(dead: readonly { readonly id: number; readonly media: Media }[]): SqliteStep<readonly number[]> {
-    return {
-      run: () => {
-        if (this.#isFull()) return overloaded()
-        return dead.flatMap(({ id, media }) => (this.#accepting.replay(id, Number(media)) ? [id] : []))
-      },
-    }
+    const replay = () => dead.flatMap(({ id, media }) => (this.#accepting.replay(id, Number(media)) ? [id] : []))
+    return { run: () => (this.#isFull() ? overloaded() : replay()) }
   }
 
   keep(unreadable: NewUnreadable): SqliteStep<void> {
@@ -177,60 +178,28 @@ export class SqliteSteps implements Statements {
   }
 
   replace(unreadable: string, event: NewEvent): SqliteStep<Acceptance | 'gone'> {
-    return {
-      run: () => {
-        if (this.#isFull()) return overloaded()
-        if (Number(this.#sql.removeUnreadable.run(unreadable).changes) === 0) return 'gone'
-        return this.#accepting.accept(event, Date.now())
-      },
-    }
+    return { run: () => (this.#isFull() ? overloaded() : this.#accepting.replace(unreadable, event)) }
   }
 
   retry(hash: string): SqliteStep<boolean> {
-    return {
-      run: () => {
-        const now = Date.now()
-        const found = this.#sql.retry.get(hash, now) as { id: number; media: number } | null | undefined
-        if (!found) return false
-        this.#sql.makeDue.run(now, now, found.id)
-        this.#sql.wake.run(now, found.media)
-        return true
-      },
+    const run = () => {
+      const now = Date.now()
+      if (Number(this.#sql.makeDue.run(now, now, hash, now).changes) === 0) return false
+      this.#sql.wake.run(now, hash)
+      return true
     }
+    return { run }
   }
 
   expire(): SqliteStep<Expiry> {
-    return {
-      run: () => {
-        const now = Date.now()
-        if (now < this.#latest) this.#correctClock()
-        this.#latest = now
-        return this.#expiration.next()
-      },
+    const run = () => {
+      const now = Date.now()
+      if (now < this.#latest) this.#correctClock(now)
+      this.#latest = now
+      return this.#expiration.next()
     }
+    return { run }
   }
 }
 
 const overloaded = () => new WebhookError('overloaded', 'too many events are waiting')
-
-const prepare = (database: SqliteDatabase) => ({
-  held: database.prepare(sql.claim.held),
-  overdue: database.prepare(sql.overdue.find),
-  nextOverdue: database.prepare(sql.overdue.next),
-  free: database.prepare(sql.claim.find(false)),
-  marked: database.prepare(sql.claim.find(true)),
-  take: database.prepare(sql.claim.take),
-  giveBack: database.prepare(sql.claim.giveBack),
-  next: database.prepare(sql.claim.next),
-  count: database.prepare(sql.count),
-  join: database.prepare(sql.process.join),
-  leave: database.prepare(sql.process.leave),
-  freeAll: database.prepare(sql.process.freeAll),
-  correctLanes: database.prepare(sql.correctClock.lanes),
-  correctEvents: database.prepare(sql.correctClock.events),
-  correctExpectations: database.prepare(sql.correctClock.expectations),
-  removeUnreadable: database.prepare(sql.replay.remove),
-  retry: database.prepare(sql.retry.find),
-  makeDue: database.prepare(sql.retry.due),
-  wake: database.prepare(sql.retry.wake),
-})

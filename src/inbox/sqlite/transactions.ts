@@ -2,11 +2,21 @@ import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { TransactionScope } from '../inbox.ts'
-import type { HeldEvent } from '../sql/database.ts'
+import type { Database, HeldEvent } from '../sql/database.ts'
 import type { GroupCommit } from './commits.ts'
-import { inSavepoint, isConstraint, isStorageFailure, type Outcome, type SqliteDatabase } from './connection.ts'
-import type { OwnedFile } from './file.ts'
-import { RecordedRuns, type Synchronous } from './recorded-runs.ts'
+import {
+  inSavepoint,
+  isConstraint,
+  isStorageFailure,
+  type Outcome,
+  prepareAll,
+  type SqliteDatabase,
+} from './connection.ts'
+import { LentClient } from './lent-client.ts'
+import { transact } from './statements.ts'
+
+/** `never` for a promise: an async function must not compile. */
+export type Synchronous<Result> = Result extends PromiseLike<unknown> ? never : Result
 
 /** What `sqliteInbox` adds to a handler's context. */
 export interface SqliteTransactional<Database> {
@@ -28,51 +38,76 @@ export interface SqliteTransactional<Database> {
   transaction<Result>(run: (database: Database) => Synchronous<Result>): Promise<Result>
 }
 
+type Run<Result> = (client: never) => MaybePromise<Result>
+
+/** Runs handlers' functions in transactions that also record their handler as completed. */
+export class RecordedRuns {
+  readonly #lent: LentClient
+  readonly #sql
+
+  /** @param client what handlers write with */
+  constructor(database: SqliteDatabase, client: object) {
+    this.#lent = new LentClient(client)
+    this.#sql = prepareAll(database, transact)
+  }
+
+  /**
+   * Records the handler as completed and runs its function, in the caller's transaction.
+   * @throws WebhookError `lease_lost` if the handler must not run
+   */
+  run<Result>({ id, media, owner, turn }: HeldEvent, { handler, signal }: TransactionScope, run: Run<Result>): Result {
+    signal.throwIfAborted()
+    const row = this.#sql.held.get(id, Number(media), owner, turn)
+    if (!row) throw new WebhookError('lease_lost', 'the event has ended, or another process has it')
+    const completed = completedIn(row)
+    if (completed.includes(handler)) throw new WebhookError('lease_lost', 'the handler has already completed')
+    this.#sql.complete.run(JSON.stringify([...completed, handler]), id)
+    const result = this.#lent.lend(() => this.isRecorded(id, handler), run)
+    signal.throwIfAborted()
+    return result as Result
+  }
+
+  isRecorded(id: number, handler: string): boolean {
+    const row = this.#sql.completed.get(id)
+    return Boolean(row) && completedIn(row).includes(handler)
+  }
+}
+
+const completedIn = (row: unknown): readonly string[] => JSON.parse((row as { completed: string }).completed)
+
 /** Delay before a record is looked up again, while the file can't be read (ms). */
 const rereadMs = 1_000
 
-export class SqliteTransactions {
-  readonly #commits: GroupCommit
-  readonly #database: SqliteDatabase
-  readonly #runs: RecordedRuns
-
-  constructor(commits: GroupCommit, { database }: OwnedFile) {
-    this.#commits = commits
-    this.#database = database
-    this.#runs = new RecordedRuns(database, database)
-  }
-
-  async run<Result>(
-    held: HeldEvent,
-    scope: TransactionScope,
-    run: (database: never) => MaybePromise<Result>,
-  ): Promise<Result> {
+/** Transactions of handlers in a file, each in a commit that it may share. */
+export function fileTransactions(commits: GroupCommit, database: SqliteDatabase): Database['transaction'] {
+  const runs = new RecordedRuns(database, database)
+  return async <Result>(held: HeldEvent, scope: TransactionScope, run: Run<Result>): Promise<Result> => {
     let outcome: Outcome<Result> | undefined
     const write = () => {
       // Retried although it took effect: its answer was an error.
-      if (outcome !== undefined && this.#runs.isRecorded(held.id, scope.handler)) return
+      if (outcome !== undefined && runs.isRecorded(held.id, scope.handler)) return
       outcome = undefined
-      outcome = inSavepoint(this.#database, () => this.#runs.run(held, scope, run))
+      outcome = inSavepoint(database, () => runs.run(held, scope, run))
     }
     try {
-      await this.#commits.add(write, { isHandlers: true })
+      await commits.add(write, { isHandlers: true })
     } catch (error) {
-      if (outcome === undefined || !(await this.#isRecorded(held.id, scope))) throw failure(error, scope)
+      if (outcome === undefined || !(await isRecorded(runs, held.id, scope))) throw failure(error, scope)
     }
     return resultOf(outcome as unknown as Outcome<Result>, scope)
   }
+}
 
-  /** Looks up the record. Waits while the file can't be read. */
-  async #isRecorded(id: number, { handler, signal }: TransactionScope): Promise<boolean> {
-    while (!signal.aborted) {
-      try {
-        return this.#runs.isRecorded(id, handler)
-      } catch {
-        await sleep(rereadMs)
-      }
+/** Looks up the record. Waits while the file can't be read. */
+async function isRecorded(runs: RecordedRuns, id: number, { handler, signal }: TransactionScope): Promise<boolean> {
+  while (!signal.aborted) {
+    try {
+      return runs.isRecorded(id, handler)
+    } catch {
+      await sleep(rereadMs)
     }
-    return false
   }
+  return false
 }
 
 function resultOf<Result>(outcome: Outcome<Result>, scope: TransactionScope): Result {

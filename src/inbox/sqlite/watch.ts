@@ -1,48 +1,81 @@
+import { statSync } from 'node:fs'
 import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import type { GroupCommit } from './commits.ts'
+import type { SqliteStatement } from './connection.ts'
 import type { OwnedFile } from './file.ts'
 import { versionOf } from './lease.ts'
-import { LogSize } from './log-size.ts'
 
 const lookMs = 250
 
-/** Notices other processes' changes to the file. */
+/** Suspicious WAL size (bytes). SQLite checkpoints from 16 MB on. */
+const largeBytes = 64 * 1_024 * 1_024
+
+/** WAL pages left by a checkpoint that only an open read explains. */
+const stuckPages = 8_000
+
+export interface WatchOptions {
+  readonly file: OwnedFile
+  readonly commits: GroupCommit
+  readonly logger: Logger
+  readonly changed: () => void
+}
+
+/** Notices other processes' changes to the file, its loss, and an open read because of which the WAL keeps growing. */
 export class FileWatch {
-  readonly #commits: GroupCommit
-  readonly #logger: Logger
-  readonly #onChanged: () => void
+  readonly #options: WatchOptions
   readonly #readVersion: () => number
-  readonly #log: LogSize
+  readonly #checkpoint: SqliteStatement
   readonly #outage = new OutageLog()
+  readonly #growth = new OutageLog()
   #version: number | undefined
   readonly #timer: Timer
 
-  constructor(file: OwnedFile, commits: GroupCommit, logger: Logger, onChanged: () => void) {
-    this.#commits = commits
-    this.#logger = logger
-    this.#onChanged = onChanged
-    this.#readVersion = versionOf(file.database)
-    this.#log = new LogSize(file, logger)
+  constructor(options: WatchOptions) {
+    this.#options = options
+    const { database } = options.file
+    this.#readVersion = versionOf(database)
+    this.#checkpoint = database.prepare('PRAGMA main.wal_checkpoint(PASSIVE)')
     this.#version = this.#readVersion()
     this.#timer = setInterval(() => this.#look(), lookMs)
     unref(this.#timer)
   }
 
   #look(): void {
+    const { commits, logger, changed } = this.#options
     // Between deliveries, nothing else notices a deleted file.
-    if (!this.#commits.isOwner()) return
+    if (!commits.isOwner()) return
     try {
       const version = this.#readVersion()
       const hasChanged = version !== this.#version
       this.#version = version
-      if (hasChanged) this.#onChanged()
-      this.#log.check()
+      if (hasChanged) changed()
+      this.#checkGrowth()
       this.#outage.worked()
     } catch (error) {
       this.#version = undefined
-      this.#outage.failed(() => this.#logger.warn({ err: error }, 'the inbox could not read its file'))
+      this.#outage.failed(() => logger.warn({ err: error }, 'the inbox could not read its file'))
+    }
+  }
+
+  #checkGrowth(): void {
+    const { file, logger } = this.#options
+    const path = `${file.path}-wal`
+    const bytes = statSync(path, { throwIfNoEntry: false })?.size ?? 0
+    if (bytes < largeBytes || !this.#isStuck()) return this.#growth.worked()
+    const fix = `End the reading program or its transaction (see fuser ${file.path}), or close the iterator`
+    const message = `the inbox's WAL keeps growing: an open read blocks its checkpoint. ${fix}`
+    this.#growth.failed(() => logger.warn({ path, bytes }, message))
+  }
+
+  #isStuck(): boolean {
+    try {
+      const { log, checkpointed } = this.#checkpoint.get() as { readonly log: number; readonly checkpointed: number }
+      return log - checkpointed > stuckPages
+    } catch {
+      // SQLITE_LOCKED: this connection has the open read.
+      return true
     }
   }
 

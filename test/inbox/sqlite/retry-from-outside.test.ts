@@ -6,7 +6,7 @@ import { startProgram } from './processes/start.ts'
 import { crashed, freshPath, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
 
-const looksForDue = 'SELECT id FROM inbox_event WHERE due_at'
+const looksForLanes = 'SELECT media, turn'
 const failures = [{ handler: 'b', message: 'Error: no' }]
 const later = { status: 'retry', delayMs: 3_600_000, completed: ['a'], failures } as const
 
@@ -42,11 +42,11 @@ describe('a retry that another process asks for', () => {
     ;(await calls.next()).finish(later)
     await until(async () => file.stats().retrying === 1)
     // Another change of the file makes the inbox check it again.
-    const looks = count(looksForDue)
+    const looks = count(looksForLanes)
     const other = openDatabase(path)
     other.exec('CREATE TABLE mine (a)')
     other.close()
-    await until(async () => count(looksForDue) > looks)
+    await until(async () => count(looksForLanes) > looks)
     await inbox.accept(eventOf('two'))
     expect((await calls.next()).event.key).toBe('two')
     expect(await inbox.events?.get('one')).toMatchObject({ state: 'retrying', attempts: 2 })
@@ -91,7 +91,7 @@ describe('a retry that another process asks for', () => {
     const path = await freshPath()
     const { database, failing, ran } = watched(path)
     const { file, calls, lines } = await withRetry({ database }, path)
-    failing.sql = /^UPDATE inbox_event SET since/
+    failing.sql = /^UPDATE inbox_lane SET owner = \?/
     expect(file.events.retryNow('one')).toBe(true)
     const message = 'the inbox could not claim events'
     await until(async () => lines.includes(message))

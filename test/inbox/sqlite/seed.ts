@@ -28,26 +28,35 @@ export async function seedHandled(
   database.close()
 }
 
+export interface Waiting {
+  readonly key: string
+  readonly mediaId?: string
+  readonly title?: string
+}
+
 /** Makes a file in which events wait, in this order. */
-export async function seedWaiting(
-  path: string,
-  waiting: readonly { readonly key: string; readonly mediaId?: string }[],
-): Promise<void> {
+export async function seedWaiting(path: string, waiting: readonly Waiting[]): Promise<void> {
   await started({ path }).inbox.close()
   const database = openDatabase(path)
+  insertWaiting(database, waiting, hashKey)
+  database.close()
+}
+
+/** Inserts events that wait, in this order, into the tables of an inbox that nobody has open. */
+export function insertWaiting(database: SqliteDatabase, waiting: readonly Waiting[], hash: (key: string) => string): void {
   const insert = database.prepare(
     'INSERT INTO inbox_event (id, hash, media, event, head, received_at) VALUES (?, ?, ?, ?, ?, ?)',
   )
   const wake = database.prepare('INSERT OR IGNORE INTO inbox_lane (media, ready_at) VALUES (?, ?)')
-  database.exec('BEGIN')
-  for (const [index, { key, mediaId }] of waiting.entries()) {
+  database.exec('SAVEPOINT seed')
+  for (const [index, { key, mediaId, title }] of waiting.entries()) {
     const { event, receivedAt } = eventOf(key, mediaId)
+    const titled = title === undefined ? event : { ...event, title, payload: { ...event.payload, title } }
     const media = Number(hashMedia(event.mediaId))
-    insert.run(index + 1, hashKey(key), media, JSON.stringify(event), writeHead(event), receivedAt.getTime())
-    wake.run(media, Date.now() + index)
+    insert.run(index + 1, hash(key), media, JSON.stringify(titled), writeHead(event), receivedAt.getTime())
+    wake.run(media, Date.now() - waiting.length + index)
   }
-  database.exec(`UPDATE inbox_counter SET next = ${waiting.length + 1}, unfinished = ${waiting.length}; COMMIT`)
-  database.close()
+  database.exec(`UPDATE inbox_counter SET next = ${waiting.length + 1}, unfinished = ${waiting.length}; RELEASE seed`)
 }
 
 /** Counts the rows that are read of events, in each turn of the event loop. */
