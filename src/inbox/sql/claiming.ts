@@ -18,7 +18,7 @@ const waitIntervalMs = 200
 /** Longest time between two claims where no signals arrive (ms). With them, each renewal of the lease looks around. */
 const pollMs = 250
 
-/** Lanes that a claim may bring at most, however fast they end. */
+/** Lanes to hold at most because they end fast. */
 const maxLanes = 512
 
 /** Time in which lanes end that are handled fast (ms). */
@@ -161,7 +161,7 @@ export class Claiming {
     const isFast = held().lanes === 0 && performance.now() - this.#claimedAt < fastMs
     this.#claimedAt = isFull ? performance.now() : Number.NEGATIVE_INFINITY
     const size = isFull && isFast ? 2 * this.#size : isFull && held().lanes < this.#size / 2 ? this.#size : this.#size / 2
-    this.#size = Math.min(maxLanes, Math.max(2 * concurrency, size))
+    this.#size = Math.max(2 * concurrency, Math.min(maxLanes, size))
   }
 
   get #pollMs(): number {

@@ -174,20 +174,33 @@ export class SqlInbox implements Inbox {
     const begun = expectations?.(accepted)
     const changes = begun && storedChanges(this.#database, accepted, begun, handlersOf)
     const event = newEventOf(this.#database, accepted, handlersOf(accepted.event), changes)
-    // Known before the event is: its handlers could end before the answer is here.
-    const handled = options.waitUntil && this.#handled(accepted.event.key)
-    return this.#intake.add(event).then((acceptance) => {
-      if (acceptance !== 'accepted') return acceptance
-      for (const { dueAt } of changes?.begins ?? []) this.upkeep.expect(dueAt)
-      // The event is stored. A server that waits, such as Next.js's, won't cut the handlers off.
-      if (handled !== undefined) options.waitUntil?.(handled)
-      return acceptance
-    })
+    const accept = () =>
+      this.#intake.add(event).then((acceptance) => {
+        if (acceptance === 'accepted') for (const { dueAt } of changes?.begins ?? []) this.upkeep.expect(dueAt)
+        return acceptance
+      })
+    // Other processes may handle it if they share the database.
+    const isOurs = this.#database.statements.shared === undefined
+    const { waitUntil } = options
+    return isOurs && waitUntil ? this.#acceptUntil(accepted.event.key, waitUntil, accept) : accept()
   }
 
-  /** Resolves once an event is handled. `undefined` if other processes may handle it. */
-  #handled(key: string): Promise<void> | undefined {
-    return this.#database.statements.shared === undefined ? this.#worker?.handled(key) : undefined
+  /** A server that waits, such as Next.js's, won't cut the handlers off. */
+  async #acceptUntil(
+    key: string,
+    waitUntil: NonNullable<AcceptOptions['waitUntil']>,
+    accept: () => Promise<Acceptance>,
+  ): Promise<Acceptance> {
+    // Known before the event is: its handlers could end before the answer is here.
+    const handled = this.#worker?.handled(key)
+    let acceptance: Acceptance | undefined
+    try {
+      acceptance = await accept()
+      return acceptance
+    } finally {
+      if (acceptance === 'accepted' && handled !== undefined) waitUntil(handled)
+      else if (handled !== undefined) this.#worker?.endWait(key)
+    }
   }
 
   async keepUnreadable(unreadable: UnreadableDelivery): Promise<void> {

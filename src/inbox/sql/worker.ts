@@ -65,7 +65,7 @@ export class SqlWorker {
       owed: readHandlers && new OwedHandlers(host, ttlMs, readHandlers),
       settling: this.#settling,
       holds: () => this.lease.holds,
-      ended: (key) => this.#waits.get(key)?.(),
+      ended: (key) => this.endWait(key),
     })
     const claimed = (lanes: readonly ClaimedLane[], owner: string) => this.#claimed(lanes, owner)
     this.#claiming = new Claiming({
@@ -239,14 +239,18 @@ export class SqlWorker {
     return Object.fromEntries(longest.map(([id, { startedAt }]) => [id, startedAt.getTime()]))
   }
 
-  /** Resolves once this process has handled an event, retries included, or no longer holds it. */
-  handled(key: string): Promise<void> {
-    return new Promise((resolve) => {
-      this.#waits.set(key, () => {
-        this.#waits.delete(key)
-        resolve()
-      })
-    })
+  /**
+   * Resolves once this process has handled an event, retries included, or no longer holds it. `undefined` if somebody waits
+   * for it already. Call {@link endWait} if it isn't stored.
+   */
+  handled(key: string): Promise<void> | undefined {
+    if (this.#waits.has(key)) return undefined
+    return new Promise((resolve) => this.#waits.set(key, resolve))
+  }
+
+  endWait(key: string): void {
+    this.#waits.get(key)?.()
+    this.#waits.delete(key)
   }
 
   // Closing.
@@ -272,7 +276,7 @@ export class SqlWorker {
     const closing = new WebhookError('closing', 'the inbox is closing')
     for (const lane of this.#lanes.values())
       if (!this.#turns.isUnstarted(lane)) this.#turns.giveUp(lane, !lane.hasUnrecorded, closing)
-    for (const wait of this.#waits.values()) wait()
+    for (const key of this.#waits.keys()) this.endWait(key)
     // If the database is unreachable, the lease just expires.
     await within(left(releaseMs), this.#release(), () => {}).catch(() => {})
     if (this.#database.statements.shared) logReleased(unfinished, this.#logger)

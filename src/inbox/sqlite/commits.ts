@@ -36,6 +36,8 @@ export class GroupCommit {
   #writes: Write[] = []
   #isScheduled = false
   #rejection: WebhookError | undefined
+  /** The write that runs. */
+  #current: Write | undefined
 
   constructor(file: OwnedFile, counter: Counter, reports: CommitReports) {
     this.#file = file
@@ -92,25 +94,34 @@ export class GroupCommit {
     inTransaction(database, () => {
       owner.check()
       this.#counter.keep(() => {
-        for (const write of writes) write.run()
+        for (const write of writes) {
+          this.#current = write
+          write.run()
+        }
+        this.#current = undefined
       })
     })
   }
 
   #failed(writes: readonly Write[], error: unknown): void {
+    const current = this.#current
+    this.#current = undefined
     if (isBusy(error)) return this.#wait(writes, error)
     const { isLost } = this.#file.owner
     if (isLost) this.#lose(error as WebhookError)
     else this.#reports.onFailed()
-    const handlerWrites = writes.filter(({ isHandlers }) => isHandlers)
-    if (!isLost && writes.length > 1 && handlerWrites.length > 0) return this.#commitApart(writes, handlerWrites)
+    const apart = current === undefined ? writes.filter(({ isHandlers }) => isHandlers) : [current]
+    if (!isLost && writes.length > 1 && apart.length > 0) return this.#commitApart(writes, apart)
     for (const write of writes) write.failed(error)
   }
 
-  /** Commits handlers' writes one by one, because one can fail the commit, with a foreign key for example. */
-  #commitApart(writes: readonly Write[], handlerWrites: readonly Write[]): void {
-    this.#commit(writes.filter(({ isHandlers }) => !isHandlers))
-    for (const write of handlerWrites) this.#commit([write])
+  /**
+   * Commits one by one what may have failed the others: the write that failed, or handlers' writes, which can fail the
+   * commit, with a foreign key for example.
+   */
+  #commitApart(writes: readonly Write[], apart: readonly Write[]): void {
+    this.#commit(writes.filter((write) => !apart.includes(write)))
+    for (const write of apart) this.#commit([write])
   }
 
   #wait(writes: readonly Write[], error: unknown): void {

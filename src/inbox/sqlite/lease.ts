@@ -11,10 +11,11 @@ const lockTimeoutMs = 1_000
 const checkedForMs = 5
 
 /**
- * Time before an event starts if the previous process may be alive (ms). It has lost its lock, and stops within this time,
- * because it checks its token every 250 ms.
+ * Time before an event starts (ms). `alive`: the previous process may be alive. It has lost its lock, and stops within this
+ * time, because it checks its token every 250 ms. `crashed`: it has crashed. If this one crashes right after booting, no
+ * event is the cause.
  */
-const holdMs = 750
+const holdMs = { alive: 750, crashed: 250 }
 
 /**
  * Locks a file for this process until {@link unlock} or the end of the connection. An OS lock on a second file: it ends
@@ -127,7 +128,7 @@ export class FileLease {
     this.#owns = database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?')
     this.#release = database.prepare('DELETE FROM inbox_owner WHERE token = ?')
     const previous = database.prepare('SELECT pid FROM inbox_owner').get() as { pid: number } | null | undefined
-    this.holdMs = previous && previous.pid !== process.pid && isAlive(previous.pid) ? holdMs : 0
+    this.holdMs = previous ? holdMs[isAlive(previous.pid) ? 'alive' : 'crashed'] : 0
     database.exec('DELETE FROM inbox_owner')
     database.prepare('INSERT INTO inbox_owner (token, pid) VALUES (?, ?)').run(this.#token, process.pid)
   }
@@ -173,9 +174,10 @@ export class FileLease {
   }
 }
 
+/** True if another process may have this id. */
 function isAlive(pid: number): boolean {
   try {
-    return process.kill(pid, 0)
+    return pid !== process.pid && process.kill(pid, 0)
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ActivityMinute } from '../../../src/inbox/reading.ts'
 import { openInboxFile, sqliteInbox } from '../../../src/inbox/sqlite.ts'
@@ -61,7 +60,8 @@ test('activity is written every 5 s if there was any, even if it is not read', a
   vi.useFakeTimers({ toFake: ['setInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const { accept, count } = opened(await freshPath())
-  await nextTurn()
+  // The inbox has started.
+  await until(async () => count('DELETE FROM inbox_expectation_end') > 0)
   accept()
   vi.advanceTimersByTime(4_900)
   accept()

@@ -70,7 +70,7 @@ describe('another process that has, or had, the file', () => {
 
   test('has crashed, and its row is replaced', async () => {
     const { owner, owners } = await takenOver(process.pid)
-    expect(owner.holdMs).toBe(0)
+    expect(owner.holdMs).toBe(250)
     expect(owners()).toMatchObject([{ pid: process.pid }])
   })
 

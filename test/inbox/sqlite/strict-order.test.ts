@@ -7,13 +7,13 @@ import { until } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'
 import { crashed, freshPath } from './sqlite-tests.ts'
 
-test('a damaged event that waits for its retry holds nothing back', async () => {
+test('a damaged event that waits for its retry becomes a dead letter then, and what is behind it is handled', async () => {
   const path = await freshPath()
   const events: string[] = []
   const open = () =>
     createReceiver({ verify: unverified(), inbox: sqliteInbox({ path }), order: 'strict', logger: silent }).onAny(
       ({ mediaId }) => {
-        if (events.length === 0) throw new RetryAfter('1 h')
+        if (events.length === 0) throw new RetryAfter('1 s')
         events.push(mediaId)
       },
     )
@@ -30,6 +30,7 @@ test('a damaged event that waits for its retry holds nothing back', async () => 
   await deliver(second, samplePayload('encoding.started', { media_id: 'media' }))
   await until(async () => events.length === 2)
   expect(events).toEqual(['damaged', 'media'])
+  expect(await second.inbox.stats()).toMatchObject({ retrying: 0, deadLetters: 1 })
   await second.close()
 })
 

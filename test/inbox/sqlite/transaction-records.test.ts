@@ -15,7 +15,7 @@ async function handling() {
   await inbox.accept(eventOf('one'))
   const call = await calls.next()
   const transact = (handler: string, media: string | null = null, of: Call = call) =>
-    of.attempt.transaction?.({ handler, signal: new AbortController().signal }, (client: SqliteDatabase) => {
+    of.attempt.transaction?.({ handler, signal: of.attempt.signal }, (client: SqliteDatabase) => {
       client.prepare('INSERT INTO written VALUES (?, ?)').run(handler, media)
       return 'result'
     })

@@ -383,14 +383,20 @@ test('a transaction runs the queries of Drizzle', async () => {
   expect([found, written(), outcomes()]).toEqual([[{ content: 'm1' }], ['m1'], ['h 1 handled']])
 })
 
-/** Makes a receiver whose first transaction has a commit that goes wrong. */
-async function withFailingCommit(fail: (commit: () => unknown) => unknown, ...mediaIds: string[]) {
+/** Makes a receiver whose first transactions have a commit that goes wrong, or all commits `until` a time. */
+async function withFailingCommit(
+  fail: (commit: () => unknown) => unknown,
+  mediaIds = ['m1'],
+  until = (over: () => void): unknown => over(),
+) {
   let runs = 0
   let hasFailed = false
   const failing = (database: SqliteDatabase): SqliteDatabase => ({
     exec(sql) {
       if (sql !== 'COMMIT' || runs === 0 || hasFailed) return database.exec(sql)
-      hasFailed = true
+      until(() => {
+        hasFailed = true
+      })
       return fail(() => database.exec(sql))
     },
     prepare: (sql) => database.prepare(sql),
@@ -406,7 +412,7 @@ async function withFailingCommit(fail: (commit: () => unknown) => unknown, ...me
     { name: 'writes' },
   )
   receiver.onAny((_event, { attempt }) => attempt === 1 && Promise.reject(new Error('unlucky')), { name: 'fails once' })
-  await rest.send('m1', ...mediaIds)
+  await rest.send(...mediaIds)
   await rest.idle()
   return { ...rest, runs: () => runs }
 }
@@ -423,8 +429,10 @@ describe('a transaction whose commit fails', () => {
   })
 
   test('fails its handler, which runs again', async () => {
-    const { runs, written, outcomes, reports } = await withFailingCommit(() => fail('disk I/O error'))
-    expect([runs(), written()]).toEqual([2, ['m1']])
+    // Beside other writes, it is committed again by itself in the same turn.
+    const subject = await withFailingCommit(() => fail('disk I/O error'), ['m1'], setImmediate)
+    const { written, outcomes, reports } = subject
+    expect(written()).toEqual(['m1'])
     expect(outcomes()).toEqual(['writes 1 retried', 'fails once 1 retried', 'writes 2 handled', 'fails once 2 handled'])
     expect(reports[0]?.error).toMatchObject({
       code: 'unavailable',
@@ -445,7 +453,7 @@ describe('a transaction whose commit fails', () => {
 
 describe('transactions in one commit that fails', () => {
   test('run again, each in a commit of its own', async () => {
-    const { runs, written } = await withFailingCommit(() => fail('disk I/O error'), 'm2', 'm3')
+    const { runs, written } = await withFailingCommit(() => fail('disk I/O error'), ['m1', 'm2', 'm3'])
     expect([runs(), written().sort()]).toEqual([6, ['m1', 'm2', 'm3']])
   })
 
@@ -454,7 +462,7 @@ describe('transactions in one commit that fails', () => {
       commit()
       fail('the answer was lost')
     }
-    const { runs, written, outcomes } = await withFailingCommit(lost, 'm2', 'm3')
+    const { runs, written, outcomes } = await withFailingCommit(lost, ['m1', 'm2', 'm3'])
     expect([runs(), written().sort()]).toEqual([3, ['m1', 'm2', 'm3']])
     expect(outcomes().filter((outcome) => outcome.startsWith('writes'))).toEqual(Array(3).fill('writes 1 handled'))
   })

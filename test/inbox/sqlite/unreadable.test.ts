@@ -86,7 +86,7 @@ describe('an unreadable delivery that was replayed while no inbox was open', () 
     // The open inbox replays the delivery once this turn has ended.
     const other = openDatabase(path)
     other.exec('BEGIN IMMEDIATE')
-    await until(async () => errors.includes('the inbox could not do its background work'))
+    await until(async () => errors.includes('the inbox could not start, and tries again'))
     other.exec('COMMIT')
     other.close()
     expect(await receiver.inbox.deadLetters.list()).toHaveLength(1)

@@ -35,6 +35,7 @@ describe('an inbox at rest', () => {
   test('checks a file again that it could not read, although it has not changed', async () => {
     const { database, failing, ran, count } = watched(await freshPath())
     const { logged } = started({ database })
+    await until(async () => count(readsEvents) > 0)
     await nextTurn()
     failing.sql = /^PRAGMA data_version/
     await until(async () => logged.length > 0)
