@@ -4,15 +4,14 @@ import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
 import { SqlInbox } from './sql/inbox.ts'
 import type { SqliteDatabase } from './sqlite/connection.ts'
+import { limitRules, limitsOf } from './sqlite/database.ts'
 import { type OwnedFile, ownDatabase, ownFile } from './sqlite/file.ts'
 import { FileDatabase } from './sqlite/file-database.ts'
-import { limitRules, limitsOf } from './sqlite/database.ts'
 import type { SqliteTransactional } from './sqlite/transactions.ts'
 
 export type { SqliteDatabase, SqliteStatement } from './sqlite/connection.ts'
 export { type InboxFile, openInboxFile } from './sqlite/inspection.ts'
-export type { Synchronous } from './sqlite/transactions.ts'
-export type { SqliteTransactional } from './sqlite/transactions.ts'
+export type { SqliteTransactional, Synchronous } from './sqlite/transactions.ts'
 
 /**
  * The options of `sqliteInbox`: `path` or `database`, and the limits.

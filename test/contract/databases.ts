@@ -1,9 +1,9 @@
 import type { InboxHost } from '../../src/inbox/inbox.ts'
+import { type PostgresConnection, routeOf } from '../../src/inbox/postgres/connection.ts'
 import { PostgresDatabase } from '../../src/inbox/postgres/database.ts'
+import { limitsOf } from '../../src/inbox/sqlite/database.ts'
 import { ownFile } from '../../src/inbox/sqlite/file.ts'
 import { FileDatabase } from '../../src/inbox/sqlite/file-database.ts'
-import { limitsOf } from '../../src/inbox/sqlite/database.ts'
-import { type PostgresConnection, routeOf } from '../../src/inbox/postgres/connection.ts'
 import type { DatabaseSubject } from '../../src/testing/contract/database-process.ts'
 import { crashed, freshPath } from '../inbox/sqlite/sqlite-tests.ts'
 

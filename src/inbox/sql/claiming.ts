@@ -160,7 +160,8 @@ export class Claiming {
     const { concurrency, held } = this.#options
     const isFast = held().lanes === 0 && performance.now() - this.#claimedAt < fastMs
     this.#claimedAt = isFull ? performance.now() : Number.NEGATIVE_INFINITY
-    const size = isFull && isFast ? 2 * this.#size : isFull && held().lanes < this.#size / 2 ? this.#size : this.#size / 2
+    const size =
+      isFull && isFast ? 2 * this.#size : isFull && held().lanes < this.#size / 2 ? this.#size : this.#size / 2
     this.#size = Math.max(2 * concurrency, Math.min(maxLanes, size))
   }
 

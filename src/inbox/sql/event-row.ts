@@ -56,7 +56,9 @@ export function recordColumns(
   const { json, ms, names } = dialect
   const columns = [
     'id, attempts',
-    ...['head', 'event', 'failed', 'trace', 'owed', ...(statements.shared ? ['awaits'] : [])].map((name) => `${json(name)} AS ${name}`),
+    ...['head', 'event', 'failed', 'trace', 'owed', ...(statements.shared ? ['awaits'] : [])].map(
+      (name) => `${json(name)} AS ${name}`,
+    ),
     `${names('completed')} AS completed`,
     `${ms('received_at')} AS received, ${ms('ended_at')} AS ended, ${ms('died_at')} AS died`,
     `CASE WHEN due_at > $now THEN ${ms('due_at')} END AS due`,

@@ -17,7 +17,6 @@ import { historyOf } from '../operations/event-query.ts'
 import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
-import { FailureLog } from './periodic-task.ts'
 import { activityTable } from './activity.ts'
 import type { Database } from './database.ts'
 import { SqlDeadLetters } from './dead-letters.ts'
@@ -27,6 +26,7 @@ import { readExpected } from './expected.ts'
 import { Intake, newEventOf, storedChanges } from './intake.ts'
 import { operationTable } from './operations.ts'
 import { pauseTable } from './pauses.ts'
+import { FailureLog } from './periodic-task.ts'
 import type { Signal } from './signal.ts'
 import { Upkeep } from './upkeep.ts'
 import { SqlWorker } from './worker.ts'
@@ -90,7 +90,16 @@ export class SqlInbox implements Inbox {
     const applyPauses = worker && ((pauses: Parameters<SqlWorker['applyPauses']>[0]) => worker.applyPauses(pauses))
     this.pauses = new StoredPauses(pauseTable(database), { host, applyPauses })
     const { deadLetters, pauses } = this
-    this.upkeep = new Upkeep({ database, host, worker, deadLetters, pauses, maxDeadLetters, stored, ttlMs: limits.ttlMs })
+    this.upkeep = new Upkeep({
+      database,
+      host,
+      worker,
+      deadLetters,
+      pauses,
+      maxDeadLetters,
+      stored,
+      ttlMs: limits.ttlMs,
+    })
     if (isAlwaysOn) {
       const activity = this.#recordActivity()
       this.#activity = activity

@@ -24,9 +24,7 @@ export class Accepting {
     const { hash, event, head, trace, receivedAt, owed, changes } = accepted
     const media = Number(accepted.media)
     const texts = [event, head, trace ?? null]
-    const stored = this.#sql.insert.run(
-      ...[this.#counter.next, hash, media, ...texts, receivedAt, since, owed ?? null],
-    )
+    const stored = this.#sql.insert.run(...[this.#counter.next, hash, media, ...texts, receivedAt, since, owed ?? null])
     if (Number(stored.changes) === 0) return 'duplicate'
     this.#stored(media, Date.now())
     if (changes !== undefined) this.#apply(changes)

@@ -23,9 +23,9 @@ export interface SqliteDatabase {
 
 /** Prepares statements by name. */
 export const prepareAll = <Name extends string>(database: SqliteDatabase, texts: Readonly<Record<Name, string>>) =>
-  Object.fromEntries(
-    Object.entries<string>(texts).map(([name, text]) => [name, database.prepare(text)]),
-  ) as Readonly<Record<Name, SqliteStatement>>
+  Object.fromEntries(Object.entries<string>(texts).map(([name, text]) => [name, database.prepare(text)])) as Readonly<
+    Record<Name, SqliteStatement>
+  >
 
 /** Runs `run` in a transaction, and rolls back if it throws. */
 export function inTransaction<T>(database: SqliteDatabase, run: () => T, mode = 'IMMEDIATE'): T {

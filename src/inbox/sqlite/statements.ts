@@ -128,7 +128,8 @@ export const correctClock = {
     )`,
   correctEvents: `UPDATE inbox_event SET due_at = ? + due_at - delayed_at, delayed_at = ?
     WHERE due_at IS NOT NULL AND delayed_at > ?`,
-  correctExpectations: 'UPDATE inbox_expectation SET due_at = ? + due_at - delayed_at, delayed_at = ? WHERE delayed_at > ?',
+  correctExpectations:
+    'UPDATE inbox_expectation SET due_at = ? + due_at - delayed_at, delayed_at = ? WHERE delayed_at > ?',
 }
 
 export const retry = {

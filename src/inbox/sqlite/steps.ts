@@ -85,8 +85,7 @@ export class SqliteSteps implements Statements {
   }
 
   accept(events: readonly NewEvent[]): SqliteStep<readonly Acceptance[]> {
-    const accept = (event: NewEvent) =>
-      this.#isFull() ? this.#accepting.refuse(event) : this.#accepting.accept(event)
+    const accept = (event: NewEvent) => (this.#isFull() ? this.#accepting.refuse(event) : this.#accepting.accept(event))
     return { run: () => events.map(accept) }
   }
 

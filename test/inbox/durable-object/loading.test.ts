@@ -11,7 +11,13 @@ import { storageInNode } from './storage-in-node.ts'
 const keysTo = (count: number) => Array.from({ length: count }, (_, i) => `key ${i}`)
 
 /** Opens an object over a storage in which events wait. `change` is SQL to run before. */
-function objectWith(keys: readonly string[], handler: Handler, options: InboxObjectOptions = {}, title = '', change = '') {
+function objectWith(
+  keys: readonly string[],
+  handler: Handler,
+  options: InboxObjectOptions = {},
+  title = '',
+  change = '',
+) {
   const storage = storageInNode()
   const database = databaseOf(storage.sql)
   makeTables(database)

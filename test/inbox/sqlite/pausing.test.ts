@@ -60,10 +60,8 @@ test('an event that waits for its turn after crashes obeys a pause that comes be
   const path = await freshPath()
   const earlier = started({ path })
   for (const key of ['one', 'two']) await earlier.inbox.accept(eventOf(key))
-  const second = await crashed(path)
-  const { calls: cutOff } = started({ path: second })
-  for (let i = 0; i < 2; i++) await cutOff.next()
-  const { inbox, calls } = started({ path: await crashed(second) })
+  for (let i = 0; i < 2; i++) await earlier.calls.next()
+  const { inbox, calls } = started({ path: await crashed(path) })
   // One of them may have made that process crash, so they run one after another.
   const first = await calls.next()
   await inbox.pauses?.pause()

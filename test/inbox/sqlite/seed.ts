@@ -43,7 +43,11 @@ export async function seedWaiting(path: string, waiting: readonly Waiting[]): Pr
 }
 
 /** Inserts events that wait, in this order, into the tables of an inbox that nobody has open. */
-export function insertWaiting(database: SqliteDatabase, waiting: readonly Waiting[], hash: (key: string) => string): void {
+export function insertWaiting(
+  database: SqliteDatabase,
+  waiting: readonly Waiting[],
+  hash: (key: string) => string,
+): void {
   const insert = database.prepare(
     'INSERT INTO inbox_event (id, hash, media, event, head, received_at) VALUES (?, ?, ?, ?, ?, ?)',
   )
