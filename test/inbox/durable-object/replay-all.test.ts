@@ -25,6 +25,7 @@ test('replayAll asks objects for keys, and for no dead letter that it can replay
     INSERT INTO inbox_event (hash, media, event, head, received_at, died_at)
     SELECT i, 1, '{}', '["a","b","copy ' || i || '"]', 0, 1577836800000 FROM n`
   sql?.exec(copies)
+  sql?.exec('UPDATE inbox_counter SET next = 2000')
   sql?.exec(
     "INSERT INTO inbox_event (hash, media, event, head, received_at, died_at) VALUES ('damaged', 1, '{', '{', 0, 0)",
   )

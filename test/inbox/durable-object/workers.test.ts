@@ -20,7 +20,9 @@ test('a handler in an object has the time that the receiver gives it, which is l
   )
   const object = new MediaInbox({ storage: storageInNode() }, {})
   const body = JSON.stringify({ step: 'accept', input: eventOf('one') })
-  await object.fetch(new Request('https://object/', { method: 'POST', body }))
+  const answered = object.fetch(new Request('https://object/', { method: 'POST', body }))
+  await vi.advanceTimersByTimeAsync(0)
+  await answered
   await vi.advanceTimersByTimeAsync(59_000)
   expect(signal?.aborted).toBe(false)
   await vi.advanceTimersByTimeAsync(2_000)
