@@ -2,7 +2,6 @@ import type {
   ClaimedLane,
   LaneRelease,
   Media,
-  RecordedLane,
   SettledEvent,
   SettledLane,
   StoredEvent,
@@ -133,7 +132,7 @@ export class HeldLane {
 
   /** Starts to release it. A rest: a limit holds its next event. */
   leave(restMs?: number): void {
-    if (this.state === 'lost' || this.release !== undefined) return
+    if (this.state === 'lost' || this.state === 'leaving') return
     this.state = 'leaving'
     // All that may have made a process crash has ended.
     if (this.next === undefined && !this.hasMore) this.clearMark()
@@ -161,6 +160,8 @@ export class HeldLane {
   settled({ lane, events }: ReturnType<HeldLane['unsettled']>): void {
     this.#position = lane.last
     this.#clears &&= !lane.clear
+    // What is settled is not sent again.
+    if (lane.release !== undefined) this.release = undefined
     for (const event of events) {
       const known = this.#unrecorded.get(event.id)
       if (known?.event !== event) continue
@@ -177,4 +178,3 @@ export class HeldLane {
   }
 }
 
-export type { RecordedLane }
