@@ -6,4 +6,5 @@ export const everyFeature = {
   pauses: true,
   strict: true,
   limits: true,
+  late: true,
 } as const

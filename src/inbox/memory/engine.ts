@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache'
 import { ChurnMap } from '../../internal/churn-map.ts'
 import { maxWaitMs } from '../../internal/timers.ts'
 import type { RetryResult } from '../engine/attempts.ts'
@@ -6,9 +5,6 @@ import type { AttemptResult, InboxHost } from '../inbox.ts'
 import { Lanes } from '../lanes.ts'
 import { type Job, JobAttempt, type Parking } from './job.ts'
 import type { MemorySettling } from './settle.ts'
-
-/** Media items whose latest time is remembered. */
-const maxLatest = 10_000
 
 /**
  * Runs the events of an inbox in memory: those of a media item one by one, in order, and media items side by side. A job
@@ -24,8 +20,6 @@ export class MemoryEngine implements Parking {
   /** The last job of each lane. */
   readonly #last = new ChurnMap<string, Job>()
   readonly #parked = new Set<Job>()
-  /** Latest `emittedAt` of what was tried, by media item. */
-  readonly #latest = new LRUCache<string, number>({ max: maxLatest })
 
   constructor({ handle, order }: Pick<InboxHost, 'handle' | 'order'>, settling: MemorySettling, concurrency: number) {
     this.#handle = handle
@@ -77,7 +71,6 @@ export class MemoryEngine implements Parking {
     const { attempt } = job
     if (attempt?.parked !== undefined) return this.#resume(job, attempt)
     if (job.hasEnded) return this.#ended(job)
-    if (attempt === undefined && job.number === 1) this.#markLate(job)
     job.state = 'running'
     job.since = Date.now()
     const next = new JobAttempt(job, this)
@@ -85,15 +78,6 @@ export class MemoryEngine implements Parking {
     const renewing = this.#settling.renewed(job)
     if (renewing === undefined) return this.#run(job, next)
     void renewing.then(() => this.#run(job, next))
-  }
-
-  #markLate(job: Job): void {
-    const { event } = job.accepted
-    const time = event.emittedAt?.getTime()
-    if (time === undefined) return
-    const latest = this.#latest.get(job.lane) ?? time
-    if (time < latest) job.accepted = { ...job.accepted, event: Object.freeze({ ...event, late: true }) }
-    else this.#latest.set(job.lane, time)
   }
 
   #run(job: Job, attempt: JobAttempt): void {

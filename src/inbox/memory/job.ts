@@ -33,7 +33,7 @@ export class Job {
   readonly lane: string
   /** The job behind it in its lane. */
   next: Job | undefined
-  accepted: AcceptedEvent
+  readonly accepted: AcceptedEvent
   readonly size: number
   /** A single attempt, whose result a caller awaits. */
   readonly once: boolean

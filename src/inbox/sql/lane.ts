@@ -1,11 +1,4 @@
-import type {
-  ClaimedLane,
-  LaneRelease,
-  Media,
-  SettledEvent,
-  SettledLane,
-  StoredEvent,
-} from './database.ts'
+import type { ClaimedLane, LaneRelease, Media, SettledEvent, SettledLane, StoredEvent } from './database.ts'
 
 /**
  * What a lane does in this process.
@@ -177,4 +170,3 @@ export class HeldLane {
     this.#unrecorded.clear()
   }
 }
-

@@ -1,9 +1,9 @@
 import { LeaseClock } from '../../internal/lease-clock.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { HandlerName, InboxHost } from '../inbox.ts'
-import { FailureLog, PeriodicTask } from './periodic-task.ts'
 import { ownNames } from './awaits.ts'
 import type { ClaimedLane, Database, Media, RunningEvents } from './database.ts'
+import { FailureLog, PeriodicTask } from './periodic-task.ts'
 
 /** Lanes that await handlers, per claim. */
 const maxAwaited = 64

@@ -1,11 +1,11 @@
 import { maxUnreadable } from '../engine/stored.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { StoredPauses } from '../operations/pauses.ts'
-import { FailureLog, PeriodicTask } from './periodic-task.ts'
 import type { Database } from './database.ts'
 import type { SqlDeadLetters } from './dead-letters.ts'
 import { dropOldest } from './discards.ts'
 import { OverdueExpectations } from './expectations.ts'
+import { FailureLog, PeriodicTask } from './periodic-task.ts'
 import type { Signal } from './signal.ts'
 import type { SqlWorker } from './worker.ts'
 
@@ -67,7 +67,10 @@ export class Upkeep {
         () => this.expire(),
         () => database.isListening && performance.now() < this.#expiresAt,
       ),
-      marks: task(() => deadLetters.replayMarked().then(() => (database.isListening ? pausesMs.notified : marksMs)), isNotified),
+      marks: task(
+        () => deadLetters.replayMarked().then(() => (database.isListening ? pausesMs.notified : marksMs)),
+        isNotified,
+      ),
       deadlines: task(
         async () => Math.min(await this.acceptDue(), deadlinesMs[mode()]),
         () => database.isListening && !this.#expects,

@@ -55,6 +55,11 @@ export interface InboxFeatures {
    * @defaultValue false
    */
   readonly limits?: boolean
+  /**
+   * `true` if it tells that an event is late.
+   * @defaultValue false
+   */
+  readonly late?: boolean
 }
 
 export interface InboxCheck {

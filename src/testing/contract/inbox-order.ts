@@ -78,28 +78,6 @@ export function checkOrder(checkInbox: Check): void {
     expect(await handledKeys(subject, 1)).toEqual(['one'])
   })
 
-  check(
-    'tells that an event is late, in every attempt, if one of a later time was tried before it',
-    async (subject) => {
-      const { inbox, expect } = subject
-      const accept = (key: string, emittedAt: Date | undefined, mediaId = media) => {
-        const { event, receivedAt } = eventOf(key, mediaId)
-        return inbox.accept({ event: { ...event, emittedAt }, receivedAt })
-      }
-      await accept('second', new Date(2_000))
-      expect(await next(subject, retryIn(20))).toEqual(['second', false])
-      expect(await next(subject)).toEqual(['second', false])
-      await accept('first', new Date(1_000))
-      await accept('again', new Date(2_000))
-      await accept('timeless', undefined)
-      expect(await next(subject, retryIn(20))).toEqual(['first', true])
-      for (const [key, isLate] of [['first', true] as const, ['again', false] as const, ['timeless', false] as const])
-        expect(await next(subject)).toEqual([key, isLate])
-      await accept('of another media item', new Date(1_000), 'other')
-      expect(await next(subject)).toEqual(['of another media item', false])
-    },
-  )
-
   check('keeps the order of many media items whose events fail', async (subject) => {
     const { inbox, calls, expect } = subject
     const [items, each] = [6, 5]
@@ -119,4 +97,30 @@ export function checkOrder(checkInbox: Check): void {
       expect(keys).toEqual(Array.from({ length: each }, (_, event) => `${item} ${event}`))
     }
   })
+}
+
+/** Checks that an inbox tells what is late. */
+export function checkLate(checkInbox: Check): void {
+  checkInbox(
+    'tells that an event is late, in every attempt, if one of a later time was tried before it',
+    async (subject) => {
+      const { inbox, expect } = subject
+      const accept = (key: string, emittedAt: Date | undefined, mediaId = media) => {
+        const { event, receivedAt } = eventOf(key, mediaId)
+        return inbox.accept({ event: { ...event, emittedAt }, receivedAt })
+      }
+      await accept('second', new Date(2_000))
+      expect(await next(subject, retryIn(20))).toEqual(['second', false])
+      expect(await next(subject)).toEqual(['second', false])
+      await accept('first', new Date(1_000))
+      await accept('again', new Date(2_000))
+      await accept('timeless', undefined)
+      expect(await next(subject, retryIn(20))).toEqual(['first', true])
+      const others = new Map([await next(subject), await next(subject), await next(subject)])
+      expect(Object.fromEntries(others)).toEqual({ first: true, again: false, timeless: false })
+      await accept('of another media item', new Date(1_000), 'other')
+      expect(await next(subject)).toEqual(['of another media item', false])
+    },
+    'late',
+  )
 }

@@ -9,7 +9,7 @@ import { checkExpecting } from './inbox-expecting.ts'
 import { checkHandling } from './inbox-handling.ts'
 import { checkLimits } from './inbox-limits.ts'
 import { checkOpening } from './inbox-opening.ts'
-import { checkOrder } from './inbox-order.ts'
+import { checkLate, checkOrder } from './inbox-order.ts'
 import { checkPausing } from './inbox-pausing.ts'
 import { checkReading } from './inbox-reading.ts'
 import { checkTransactions } from './inbox-transactions.ts'
@@ -48,8 +48,9 @@ export function inboxContract(
     pauses = false,
     strict = false,
     limits = false,
+    late = false,
   } = features
-  const has = { ordered, keepsEvents, transactions: hasTransactions, reads, expects, pauses, strict, limits }
+  const has = { ordered, keepsEvents, transactions: hasTransactions, reads, expects, pauses, strict, limits, late }
   const check: Check = (name, run, needs) => {
     if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
@@ -89,6 +90,7 @@ export function inboxContract(
   checkExpecting(check)
   checkPausing(check)
   checkOrder(check)
+  checkLate(check)
   checkLimits(check)
   checkClosing(check)
 }

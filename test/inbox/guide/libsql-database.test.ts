@@ -26,5 +26,5 @@ inboxContract(
     return { inbox: libsqlInbox(url), ...database }
   },
   { test, expect },
-  { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true },
+  { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true, late: true },
 )
