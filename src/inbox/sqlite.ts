@@ -4,7 +4,7 @@ import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
 import { SqlInbox } from './sql/inbox.ts'
 import type { SqliteDatabase } from './sqlite/connection.ts'
-import { limitRules, limitsOf } from './sqlite/database.ts'
+import { type InboxLimits, limitRules, limitsOf } from './sqlite/database.ts'
 import { type OwnedFile, ownDatabase, ownFile } from './sqlite/file.ts'
 import { FileDatabase } from './sqlite/file-database.ts'
 import type { SqliteTransactional } from './sqlite/transactions.ts'
@@ -17,7 +17,7 @@ export type { SqliteTransactional, Synchronous } from './sqlite/transactions.ts'
  * The options of `sqliteInbox`: `path` or `database`, and the limits.
  * @typeParam Database the type of `database`. Handlers write with it in their transactions
  */
-export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteDatabase> {
+export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteDatabase> extends InboxLimits {
   /** Path of the file, created if missing. Use a local disk: network file systems lock unreliably. */
   readonly path?: string
   /**
@@ -25,26 +25,6 @@ export interface SqliteInboxOptions<Database extends SqliteDatabase = SqliteData
    * close it.
    */
   readonly database?: Database
-  /**
-   * Number of events handled at a time.
-   * @defaultValue 16
-   */
-  readonly concurrency?: number
-  /**
-   * Maximum number of events waiting for a slot or a retry. Past it, deliveries are answered 503.
-   * @defaultValue 10_000
-   */
-  readonly maxWaiting?: number
-  /**
-   * Maximum number of events kept as dead letters, the newest. Up to 1,000 unreadable deliveries are kept besides.
-   * @defaultValue 10_000
-   */
-  readonly maxDeadLetters?: number
-  /**
-   * Time event keys are remembered, from the end of their event (ms).
-   * @defaultValue 86_400_000 (24 h)
-   */
-  readonly ttlMs?: number
 }
 
 /**

@@ -5,7 +5,7 @@ import { redisStore } from '../../src/idempotency/redis.ts'
 import type { InboxDefinition } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import { postgresInbox } from '../../src/inbox/postgres.ts'
-import { rememberOpen } from '../../src/inbox/sqlite/openers.ts'
+import { openInboxes } from '../../src/inbox/sqlite/file.ts'
 import { openInboxFile, type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
 import { type Plan, ttlMs } from './plan.ts'
@@ -68,7 +68,7 @@ export function sqliteStorage({ concurrency, maxWaiting }: Plan, path: string, d
       process.atEnd(() => {
         database.cutOff()
         // All simulated processes share one registry of open files; a killed one must not hand its file over.
-        rememberOpen(path, () => {})()
+        openInboxes().delete(path)
       })
       database.exec('CREATE TABLE IF NOT EXISTS written (what TEXT)')
       return sqliteInbox({ database, concurrency, maxWaiting, ttlMs })
@@ -100,7 +100,9 @@ export function postgresStorage(plan: Plan, server: PostgresServer, draw: DrawFa
       return postgresInbox({ connection: { stream }, listen: false, concurrency, leaseMs, ttlMs })
     },
     async leftOver() {
-      const rows = await server.sql<{ id: string }>('SELECT id FROM media_webhooks.event WHERE ended_at IS NULL AND died_at IS NULL')
+      const rows = await server.sql<{ id: string }>(
+        'SELECT id FROM media_webhooks.event WHERE ended_at IS NULL AND died_at IS NULL',
+      )
       return rows.length > 0 ? [`${rows.length} events in the database`] : []
     },
     writeDown: (client: PoolClient, what) => client.query('INSERT INTO written VALUES ($1)', [what]),

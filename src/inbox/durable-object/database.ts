@@ -1,13 +1,11 @@
-import type { ObjectStorage } from '../../storage/durable-objects.ts'
+import type { ObjectSql, ObjectStorage } from '../../storage/durable-objects.ts'
 import type { InboxHost } from '../inbox.ts'
-import type { Database, DatabaseListener } from '../sql/database.ts'
-import { isStorageFailure, type SqliteStatement } from '../sqlite/connection.ts'
+import type { Database } from '../sql/database.ts'
+import { isStorageFailure, prepareAll, type SqliteDatabase, type SqliteStatement } from '../sqlite/connection.ts'
 import type { InboxLimits } from '../sqlite/database.ts'
 import { type CommitOptions, SyncDatabase } from '../sqlite/database.ts'
 import { makeTables } from '../sqlite/schema.ts'
 import { RecordedRuns } from '../sqlite/transactions.ts'
-import { work } from './statements.ts'
-import { databaseOf } from './storage.ts'
 
 /** Whoever sets the alarm. */
 export interface ObjectWatcher {
@@ -28,22 +26,17 @@ export class ObjectDatabase extends SyncDatabase {
   readonly #storage: ObjectStorage
   readonly #logger: InboxHost['logger']
   readonly #runs: RecordedRuns
-  readonly #sql: Readonly<Record<keyof typeof work, SqliteStatement>>
+  readonly #sql
   watcher: ObjectWatcher | undefined
 
-  constructor(host: InboxHost, storage: ObjectStorage, limits: InboxLimits) {
+  constructor(host: InboxHost, storage: ObjectStorage, limits: Required<InboxLimits>) {
     const database = databaseOf(storage.sql)
     storage.transactionSync(() => makeTables(database))
     super(database, { ...limits, isStrict: host.order === 'strict' })
     this.#storage = storage
     this.#logger = host.logger
     this.#runs = new RecordedRuns(database, storage.sql)
-    this.#sql = {
-      held: database.prepare(work.held),
-      isPaused: database.prepare(work.isPaused),
-      ready: database.prepare(work.ready),
-      deadline: database.prepare(work.deadline),
-    }
+    this.#sql = prepareAll(database, wakeUps)
   }
 
   override open(opened: () => Promise<void>): void {
@@ -51,10 +44,6 @@ export class ObjectDatabase extends SyncDatabase {
       await opened()
       await this.watcher?.opened()
     }, this.#logger)
-  }
-
-  listen(_listener: DatabaseListener): void {
-    // Nobody else writes.
   }
 
   protected override commit<T>(write: () => T, { isLight = false }: CommitOptions = {}): T {
@@ -83,20 +72,53 @@ export class ObjectDatabase extends SyncDatabase {
 
   /** When an event can continue (ms since the epoch), now at the earliest. Infinity if none can. */
   workAt(): number {
-    const now = Date.now()
-    if (this.#sql.held.get() !== undefined) return now
-    if (this.#sql.isPaused.get() !== undefined) return Number.POSITIVE_INFINITY
-    const { at } = this.#sql.ready.get() as { at: number | null }
-    return at === null ? Number.POSITIVE_INFINITY : Math.max(at, now)
+    return Math.max(timeOf(this.#sql.work), Date.now())
   }
 
   /** Next deadline, possibly past (ms since the epoch). Infinity if nothing is expected. */
   deadlineAt(): number {
-    const { at } = this.#sql.deadline.get() as { at: number | null }
-    return at ?? Number.POSITIVE_INFINITY
+    return timeOf(this.#sql.deadline)
   }
 
   override close(): void {
     this.isClosed = true
+  }
+}
+
+const timeOf = (statement: SqliteStatement): number =>
+  (statement.get() as { at: number | null }).at ?? Number.POSITIVE_INFINITY
+
+const readyAt = (crashes: string): string =>
+  `SELECT min(ready_at) AS at FROM inbox_lane WHERE owner IS NULL AND ready_at IS NOT NULL AND crashes ${crashes}`
+
+/** When an object has to be woken. `work`: now for lanes that it holds, and otherwise for the first that is ready. */
+const wakeUps = {
+  work: `SELECT CASE
+      WHEN EXISTS (SELECT 1 FROM inbox_lane WHERE owner IS NOT NULL) THEN 0
+      WHEN NOT EXISTS (SELECT 1 FROM inbox_pause WHERE handler = '')
+        THEN (SELECT min(at) FROM (${readyAt('= 0')} UNION ALL ${readyAt('> 0')}))
+    END AS at`,
+  deadline: 'SELECT min(due_at) AS at FROM inbox_expectation',
+}
+
+/** The SQL of an object's storage, with the interface of SQLite's drivers. */
+export const databaseOf = (sql: ObjectSql): SqliteDatabase => ({
+  exec: (query) => sql.exec(query),
+  prepare: (query) => statementOf(sql, query),
+  close() {},
+})
+
+/** The runtime caches prepared statements by their text. */
+function statementOf(sql: ObjectSql, query: string): SqliteStatement {
+  const all = (...parameters: unknown[]): unknown[] => sql.exec(query, ...parameters).toArray()
+  return {
+    all,
+    get: (...parameters) => all(...parameters)[0],
+    run(...parameters) {
+      sql.exec(query, ...parameters)
+      // The cursor's own count includes index writes.
+      const [counts] = sql.exec('SELECT changes() AS changes, last_insert_rowid() AS lastInsertRowid').toArray()
+      return counts as ReturnType<SqliteStatement['run']>
+    },
   }
 }

@@ -23,7 +23,7 @@ export class ObjectInbox extends SqlInbox {
   #cleansUpAt = 0
   #handsOverAt = 0
 
-  constructor(host: InboxHost, storage: ObjectStorage, limits: InboxLimits) {
+  constructor(host: InboxHost, storage: ObjectStorage, limits: Required<InboxLimits>) {
     const database = new ObjectDatabase(host, storage, limits)
     const { concurrency, ttlMs, maxDeadLetters } = limits
     super(host, database, { handles: true, concurrency, ttlMs, maxDeadLetters, isAlwaysOn: false })

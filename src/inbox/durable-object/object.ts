@@ -7,33 +7,30 @@ import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent, Inbox, InboxDefinition } from '../inbox.ts'
 import type { EventQuery, NewOperation, OperationQuery, PauseOptions, ResumeOptions } from '../reading.ts'
 import { type InboxLimits, limitRules, limitsOf } from '../sqlite/database.ts'
+import type { Synchronous } from '../sqlite/transactions.ts'
 import { ObjectInbox } from './inbox.ts'
-import type { ObjectTransactional } from './transactions.ts'
 import { type KeysQuery, type PageRange, packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
 
-/** The options of `inboxObject`. Limits are per object, of which there are as many as shards. */
-export interface InboxObjectOptions {
+/** What `inboxObject` adds to a handler's context. */
+export interface ObjectTransactional<Sql extends ObjectSql = ObjectSql> {
   /**
-   * Number of events handled at a time.
-   * @defaultValue 16
+   * Runs `run` in a transaction of the object's storage, and commits its writes together with the record that this
+   * handler has completed: both or neither. After that the handler never runs again for this event. An error of `run`
+   * or an aborted signal rolls everything back. A handler can call it once. What the handler does afterwards is not
+   * repeated if it fails.
+   *
+   * `run` is synchronous. It writes to the shard of the event's media item, beside the inbox's own tables, whose names
+   * begin with `inbox_`. `sql` and its cursors work until `run` returns.
+   *
+   * @throws WebhookError `invalid_transaction` if `run` returns a promise or uses `sql` after its end, or the signal's
+   * reason. Throws `invalid_transaction` synchronously, instead of rejecting, when called again or after the handler
+   * has ended
    */
-  readonly concurrency?: number
-  /**
-   * Maximum number of events waiting for a slot or a retry. Past it, deliveries are answered 503.
-   * @defaultValue 10_000
-   */
-  readonly maxWaiting?: number
-  /**
-   * Maximum number of events kept as dead letters, the newest. Up to 1,000 unreadable deliveries are kept besides.
-   * @defaultValue 10_000
-   */
-  readonly maxDeadLetters?: number
-  /**
-   * Time event keys are remembered, from the end of their event (ms).
-   * @defaultValue 86_400_000 (24 h)
-   */
-  readonly ttlMs?: number
+  transaction<Result>(run: (sql: Sql) => Synchronous<Result>): Promise<Result>
 }
+
+/** The options of `inboxObject`. Limits are per object, of which there are as many as shards. */
+export interface InboxObjectOptions extends InboxLimits {}
 
 /** A Durable Object that is an inbox. The platform calls its methods. */
 export interface InboxObject {
@@ -97,7 +94,7 @@ export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
 
 function openInbox(
   { storage }: ObjectState,
-  limits: InboxLimits,
+  limits: Required<InboxLimits>,
   make: (inbox: InboxDefinition<never>) => unknown,
 ): ObjectInbox | WebhookError {
   let opened: ObjectInbox | undefined

@@ -2,7 +2,7 @@ import { checkQuery, eventStates, wrongCursor } from '../operations/event-query.
 import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { PlacedPage } from '../sql/events.ts'
 import type { Shards } from './shards.ts'
-import { unpackPage, unpackRecord } from './wire.ts'
+import { unpack } from './wire.ts'
 
 /** Cursor per object: '' at the start, null at the end. */
 type Cursors = (string | null)[]
@@ -22,10 +22,10 @@ export class ShardedEvents implements InboxEvents {
     const ask = async (shardCursor: string | null, shard: number) => {
       if (shardCursor === null) return undefined
       const input = shardCursor === '' ? checked : { ...checked, cursor: shardCursor }
-      return unpackPage(await this.#shards.ask<PlacedPage>(shard, 'events', input))
+      return this.#shards.ask<PlacedPage>(shard, 'events', input)
     }
     const pages = await Promise.all(cursors.map(ask))
-    const events = merge(pages, cursors, limit, order === 'oldest')
+    const events = merge(pages, cursors, limit, order === 'oldest' ? 1 : -1)
     return cursors.every((each) => each === null) ? { events } : { events, cursor: JSON.stringify(cursors) }
   }
 
@@ -36,8 +36,7 @@ export class ShardedEvents implements InboxEvents {
   }
 
   async get(key: string): Promise<EventRecord | undefined> {
-    const answer = await this.#shards.find<EventRecord>('event', key)
-    return answer && unpackRecord(answer.found)
+    return (await this.#shards.find<EventRecord>('event', key))?.item
   }
 
   async outcomes(keys: readonly string[]): Promise<EventOutcomes> {
@@ -45,19 +44,17 @@ export class ShardedEvents implements InboxEvents {
     return keys.map((_, place) => answers.find((answer) => answer[place])?.[place] ?? undefined)
   }
 
-  async retryNow(key: string): Promise<boolean> {
-    const answer = await this.#shards.find<EventRecord>('event', key)
-    return answer !== undefined && this.#shards.ask(answer.shard, 'retryNow', key, false)
+  retryNow(key: string): Promise<boolean> {
+    return this.#shards.change('event', key, 'retryNow')
   }
 
-  async stop(key: string): Promise<boolean> {
-    const answer = await this.#shards.find<EventRecord>('event', key)
-    return answer !== undefined && this.#shards.ask(answer.shard, 'stop', key, false)
+  stop(key: string): Promise<boolean> {
+    return this.#shards.change('event', key, 'stop')
   }
 
   async history(mediaId: string): Promise<readonly EventRecord[]> {
     const records = await this.#shards.ask<EventRecord[]>(this.#shards.of(mediaId), 'history', mediaId)
-    return records.map(unpackRecord)
+    return records.map(unpack)
   }
 }
 
@@ -66,29 +63,29 @@ function merge(
   pages: readonly (PlacedPage | undefined)[],
   cursors: Cursors,
   limit: number,
-  isOldestFirst: boolean,
+  direction: 1 | -1,
 ): EventRecord[] {
   const events: EventRecord[] = []
-  const left = pages.map((page) => [...(page?.found ?? [])])
-  const isBefore = (a: EventRecord, b: EventRecord) =>
-    (Number(a.receivedAt) - Number(b.receivedAt)) * (isOldestFirst ? 1 : -1) < 0
   /** Call at the end of an object's page. Returns true if the object may have more. */
   const hasMore = (shard: number): boolean => {
     cursors[shard] = pages[shard]?.cursor ?? null
     return cursors[shard] !== null
   }
-  let isOver = left.map((page, shard) => page.length === 0 && hasMore(shard)).includes(true)
-  while (!isOver && events.length < limit) {
-    let next = -1
-    for (const [shard, [head]] of left.entries()) {
-      const best = left[next]?.[0]
-      if (head !== undefined && (best === undefined || isBefore(head.record, best.record))) next = shard
-    }
-    const taken = left[next]?.shift()
-    if (taken === undefined) break
-    events.push(taken.record)
-    cursors[next] = `${taken.id}`
-    if (left[next]?.length === 0) isOver = hasMore(next)
+  const placed = pages.flatMap((page, shard) => {
+    let at = Number.NEGATIVE_INFINITY
+    return (page?.found ?? []).map(({ id, record: wire }, index, { length }) => {
+      const record = unpack(wire)
+      // Each object's order stays, even where it isn't the order of arrival.
+      at = Math.max(at, direction * record.receivedAt.getTime())
+      return { shard, id, record, at, isLast: index === length - 1 }
+    })
+  })
+  const empty = pages.flatMap((page, shard) => (page?.found.length ? [] : [shard]))
+  if (empty.map(hasMore).includes(true)) return events
+  for (const { shard, id, record, isLast } of placed.sort((a, b) => a.at - b.at)) {
+    events.push(record)
+    cursors[shard] = `${id}`
+    if ((isLast && hasMore(shard)) || events.length === limit) break
   }
   return events
 }

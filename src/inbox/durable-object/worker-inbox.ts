@@ -11,19 +11,20 @@ import type {
   OpenExpectation,
   Operation,
   Operations,
+  Pause,
+  Pauses,
   UnreadableDelivery,
 } from '../reading.ts'
 import { ShardedDeadLetters } from './sharded-dead-letters.ts'
 import { ShardedEvents } from './sharded-events.ts'
-import { ShardedPauses } from './sharded-pauses.ts'
 import { Shards, type ShardsOptions } from './shards.ts'
-import { packUnreadable, unpackExpectation } from './wire.ts'
+import { packUnreadable } from './wire.ts'
 
 /** The Worker's side of the inbox: hands events to the objects, and asks them for what they have. */
 export class WorkerInbox implements Inbox {
   readonly deadLetters: DeadLetters
   readonly events: ShardedEvents
-  readonly pauses: ShardedPauses
+  readonly pauses: Pauses
   readonly #shards: Shards
   readonly #measured: InboxHost['measured']
   readonly #closing = new Closing(
@@ -36,7 +37,7 @@ export class WorkerInbox implements Inbox {
     this.#measured = host.measured
     this.deadLetters = new ShardedDeadLetters(this.#shards, host, (accepted) => this.accept(accepted))
     this.events = new ShardedEvents(this.#shards)
-    this.pauses = new ShardedPauses(this.#shards, host)
+    this.pauses = pausesOf(this.#shards, host)
   }
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
@@ -69,9 +70,9 @@ export class WorkerInbox implements Inbox {
 
   async expected(given?: number): Promise<readonly OpenExpectation[]> {
     const limit = limitOf('expected', given)
-    const all = await this.#shards.askAll<OpenExpectation[]>('expected', limit)
-    const open = all.flat().map(unpackExpectation)
-    return open.sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime()).slice(0, limit)
+    const ask = (shard: number) => this.#shards.ask<OpenExpectation[]>(shard, 'expected', limit)
+    const open = await this.#shards.gather(ask, ({ dueAt }) => dueAt.getTime())
+    return open.slice(0, limit).map(({ item }) => item)
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
@@ -89,3 +90,18 @@ export class WorkerInbox implements Inbox {
     return this.#closing.start(options)
   }
 }
+
+/** The pauses of all objects. Each object stores them too, so it asks no other when it wakes. */
+const pausesOf = (shards: Shards, host: Pick<InboxHost, 'handlers'>): Pauses => ({
+  handlers: () => host.handlers().map(({ name }) => name),
+  async list() {
+    const ask = (shard: number) => shards.ask<Pause[]>(shard, 'pauses', undefined)
+    const oldestFirst = (await shards.gather(ask, ({ since }) => since.getTime())).map(({ item }) => item)
+    // Objects are paused one by one.
+    return oldestFirst.filter(
+      ({ handler }, index) => index === oldestFirst.findIndex((each) => each.handler === handler),
+    )
+  },
+  pause: async (options = {}) => (await shards.askAll<boolean>('pause', options)).includes(true),
+  resume: async (options = {}) => (await shards.askAll<boolean>('resume', options)).includes(true),
+})

@@ -107,11 +107,11 @@ export class GroupCommit {
     const current = this.#current
     this.#current = undefined
     if (isBusy(error)) return this.#wait(writes, error)
-    const { isLost } = this.#file.owner
-    if (isLost) this.#lose(error as WebhookError)
+    const { lost } = this.#file.owner
+    if (lost !== undefined) this.#lose(lost)
     else this.#reports.onFailed()
     const apart = current === undefined ? writes.filter(({ isHandlers }) => isHandlers) : [current]
-    if (!isLost && writes.length > 1 && apart.length > 0) return this.#commitApart(writes, apart)
+    if (lost === undefined && writes.length > 1 && apart.length > 0) return this.#commitApart(writes, apart)
     for (const write of writes) write.failed(error)
   }
 
@@ -157,13 +157,9 @@ export class GroupCommit {
   }
 
   isOwner(): boolean {
-    try {
-      if (this.#file.owner.confirm()) return true
-    } catch {
-      return true
-    }
-    this.#lose(this.#file.owner.lost)
-    return false
+    const lost = this.#file.owner.confirm()
+    if (lost !== undefined) this.#lose(lost)
+    return lost === undefined
   }
 
   /** Rejects later writes. Resolves once every earlier one is committed or rejected. */

@@ -10,11 +10,28 @@ import { dialect, SharedText } from './dialect.ts'
 import { hashMedia } from './media.ts'
 import { type SqliteStep, SqliteSteps, type StepsOptions } from './steps.ts'
 
+/** The limits of an inbox in SQLite. */
 export interface InboxLimits {
-  readonly concurrency: number
-  readonly maxWaiting: number
-  readonly maxDeadLetters: number
-  readonly ttlMs: number
+  /**
+   * Number of events handled at a time.
+   * @defaultValue 16
+   */
+  readonly concurrency?: number
+  /**
+   * Maximum number of events waiting for a slot or a retry. Past it, deliveries are answered 503.
+   * @defaultValue 10_000
+   */
+  readonly maxWaiting?: number
+  /**
+   * Maximum number of events kept as dead letters, the newest. Up to 1,000 unreadable deliveries are kept besides.
+   * @defaultValue 10_000
+   */
+  readonly maxDeadLetters?: number
+  /**
+   * Time event keys are remembered, from the end of their event (ms).
+   * @defaultValue 86_400_000 (24 h)
+   */
+  readonly ttlMs?: number
 }
 
 export const limitRules: Rules<InboxLimits> = {
@@ -29,7 +46,7 @@ export const limitsOf = ({
   maxWaiting = 10_000,
   maxDeadLetters = 10_000,
   ttlMs = 86_400_000,
-}: Partial<InboxLimits>): InboxLimits => ({ concurrency, maxWaiting, maxDeadLetters, ttlMs })
+}: InboxLimits): Required<InboxLimits> => ({ concurrency, maxWaiting, maxDeadLetters, ttlMs })
 
 /** Delay before the start is retried, while the tables can't be read (ms). */
 const startRetryMs = 1_000

@@ -6,9 +6,8 @@ import type { Database, DatabaseListener } from '../sql/database.ts'
 import { GroupCommit } from './commits.ts'
 import { inTransaction } from './connection.ts'
 import { type CommitOptions, type InboxLimits, SyncDatabase } from './database.ts'
-import { closedOnError, type OwnedFile, withFileError } from './file.ts'
+import { closedOnError, type OwnedFile, openInboxes, withFileError } from './file.ts'
 import { hashKey } from './hash.ts'
-import { rememberOpen } from './openers.ts'
 import { fileTransactions } from './transactions.ts'
 import { FileWatch } from './watch.ts'
 
@@ -20,19 +19,19 @@ export class FileDatabase extends SyncDatabase {
   readonly #host: Pick<InboxHost, 'logger'>
   readonly #file: OwnedFile
   readonly #commits: GroupCommit
-  readonly #forgetOpen: () => void
+  readonly #handOver = () => this.#handOverFile()
   #listener: DatabaseListener | undefined
   #watch: FileWatch | undefined
 
   /** Closes the file if it cannot be used. */
-  static over(host: InboxHost, file: OwnedFile, limits: InboxLimits): FileDatabase {
+  static over(host: InboxHost, file: OwnedFile, limits: Required<InboxLimits>): FileDatabase {
     return closedOnError(
       () => file.close(),
       () => withFileError(file.path, () => new FileDatabase(host, file, limits)),
     )
   }
 
-  private constructor(host: InboxHost, file: OwnedFile, limits: InboxLimits) {
+  private constructor(host: InboxHost, file: OwnedFile, limits: Required<InboxLimits>) {
     super(file.database, { ...limits, isStrict: host.order === 'strict' })
     this.#host = host
     this.#file = file
@@ -42,7 +41,12 @@ export class FileDatabase extends SyncDatabase {
       onLost: (error) => this.#lost(error),
     })
     this.transaction = fileTransactions(this.#commits, file.database)
-    this.#forgetOpen = rememberOpen(file.path, () => this.#handOverFile())
+    openInboxes().set(file.path, this.#handOver)
+  }
+
+  #forgetOpen(): void {
+    const inboxes = openInboxes()
+    if (inboxes.get(this.#file.path) === this.#handOver) inboxes.delete(this.#file.path)
   }
 
   override open(opened: () => Promise<void>): void {
@@ -55,7 +59,8 @@ export class FileDatabase extends SyncDatabase {
 
   listen(listener: DatabaseListener): void {
     this.#listener = listener
-    if (!this.isOurs) return listener.lost(this.#file.owner.lost)
+    const { lost } = this.#file.owner
+    if (lost !== undefined) return listener.lost(lost)
     const { logger } = this.#host
     const changed = () => listener.heard('any')
     this.#watch ??= new FileWatch({ file: this.#file, commits: this.#commits, logger, changed })
@@ -88,7 +93,7 @@ export class FileDatabase extends SyncDatabase {
     } catch {
       // The other inbox assumes a crash, which does no harm.
     }
-    owner.giveUp(error)
+    owner.lost = error
     this.#watch?.stop()
     this.#host.logger.warn({ path }, 'the inbox handed its file to another receiver of this process')
     this.#listener?.lost(error)

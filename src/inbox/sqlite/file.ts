@@ -4,7 +4,6 @@ import { WebhookError } from '../../errors.ts'
 import { inTransaction, type SqliteDatabase } from './connection.ts'
 import { openDatabase } from './driver.ts'
 import { FileLease, lock, makePrivate, unlessLocked, unlock } from './lease.ts'
-import { takeFromThisProcess } from './openers.ts'
 import { checkTables, checkVersion, makeTables } from './schema.ts'
 
 /** Longest wait for another program's lock when the file is opened (ms). It blocks the event loop; a sender waits 3 s. */
@@ -17,17 +16,6 @@ export interface SqliteFile {
   readonly database: SqliteDatabase
   readonly path: string
   close(): void
-}
-
-/** The file of an inbox, owned by this process. */
-export interface OwnedFile extends SqliteFile {
-  readonly owner: FileLease
-  /** Runs a transaction that need not be on disk before later ones are. */
-  withoutSync(run: () => void): void
-  /** Gives the file to another inbox of this process. The connection stays open for reads. */
-  unlock(): void
-  /** Copies a deleted WAL into the file while this process still has it open: it contains acknowledged events. */
-  rescueLog(): void
 }
 
 /** Opens a file for reading. Another process may own it. */
@@ -52,45 +40,53 @@ export function ownFile(path: string): OwnedFile {
     if (!existsSync(dirname(path))) throw new Error(`there is no folder ${dirname(path)}`)
     makePrivate(path, 0o600)
     const database = openDatabase(path)
-    return own(database, () => database.close())
+    return new OwnedFile(database, () => database.close())
   })
 }
 
 /** Owns the file of a connection the user opened. */
 export function ownDatabase(database: SqliteDatabase): OwnedFile {
-  checkRows(database)
-  return withFileError(pathOf(database), () => own(database, () => {}))
-}
-
-function checkRows(database: SqliteDatabase): void {
   const row = database.prepare('SELECT 1 AS one').get() as { readonly one?: unknown }
-  if (row.one === 1) return
+  if (row.one === 1) return withFileError(pathOf(database), () => new OwnedFile(database, () => {}))
   const fix = 'open it without readBigInts, returnArrays or defaultSafeIntegers, and set those on your own statements'
-  throw new WebhookError(
-    'invalid_option',
-    `sqliteInbox: database must return rows as objects with plain numbers: ${fix}`,
-  )
+  const message = `sqliteInbox: database must return rows as objects with plain numbers: ${fix}`
+  throw new WebhookError('invalid_option', message)
 }
 
-function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
-  let isLocked = false
-  const release = () => {
-    // Not a lock that another receiver has on this connection meanwhile. libsql keeps a closed connection and its locks
-    // until its statements are collected. The application may have closed its connection already.
-    if (isLocked) ignoreErrors(() => unlock(database))
-    isLocked = false
+const registry = Symbol.for('media-webhooks.sqliteInbox')
+
+/** How each open inbox of this process hands its file over. After a hot reload the old module's still has it open. */
+export function openInboxes(): Map<string, () => void> {
+  const holder = globalThis as { [registry]?: Map<string, () => void> }
+  holder[registry] ??= new Map()
+  return holder[registry]
+}
+
+/** The file of an inbox, owned by this process. */
+export class OwnedFile implements SqliteFile {
+  readonly database: SqliteDatabase
+  readonly path: string
+  readonly owner: FileLease
+  readonly #closeDatabase: () => void
+  #isLocked = false
+
+  constructor(database: SqliteDatabase, closeDatabase: () => void) {
+    this.database = database
+    this.#closeDatabase = closeDatabase
+    this.path = closedOnError(closeDatabase, () => pathOf(database))
+    this.owner = closedOnError(
+      () => this.#closeUnlocked(),
+      () => this.#take(),
+    )
   }
-  const closeUnlocked = () => {
-    release()
-    closeDatabase()
-  }
-  return closedOnError(closeUnlocked, () => {
-    const path = pathOf(database)
+
+  #take(): FileLease {
+    const { database, path } = this
     const deadline = performance.now() + openTimeoutMs
     // Before the file is taken from another receiver, which would end although this one cannot begin.
     unlessLocked(database, deadline, () => inTransaction(database, () => checkVersion(database)))
-    takeFromThisProcess(path)
-    isLocked = true
+    openInboxes().get(path)?.()
+    this.#isLocked = true
     lock(database, path)
     const owner = unlessLocked(database, deadline, () => {
       // Without the schema name, this would also change the lock file.
@@ -103,25 +99,47 @@ function own(database: SqliteDatabase, closeDatabase: () => void): OwnedFile {
     })
     // SQLite's busy handler would block the event loop.
     database.exec('PRAGMA busy_timeout = 0')
-    const close = () => {
-      // libsql leaves the WAL to whoever opens the file next, even to a mere reader.
-      ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
-      closeUnlocked()
+    return owner
+  }
+
+  /** Gives the file to another inbox of this process. The connection stays open for reads. */
+  unlock(): void {
+    // Not a lock that another receiver has on this connection meanwhile. libsql keeps a closed connection and its locks
+    // until its statements are collected. The application may have closed its connection already.
+    if (this.#isLocked) ignoreErrors(() => unlock(this.database))
+    this.#isLocked = false
+  }
+
+  #closeUnlocked(): void {
+    this.unlock()
+    this.#closeDatabase()
+  }
+
+  /** Runs a transaction that need not be on disk before later ones are. */
+  withoutSync(run: () => void): void {
+    this.database.exec('PRAGMA main.synchronous = NORMAL')
+    try {
+      run()
+    } finally {
+      this.database.exec('PRAGMA main.synchronous = FULL')
     }
-    const rescueLog = () => {
-      // If a WAL exists, another process created it.
-      if (!existsSync(`${path}-wal`)) ignoreErrors(() => database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
-    }
-    const withoutSync = (run: () => void) => {
-      database.exec('PRAGMA main.synchronous = NORMAL')
-      try {
-        run()
-      } finally {
-        database.exec('PRAGMA main.synchronous = FULL')
-      }
-    }
-    return { database, path, owner, withoutSync, close, unlock: release, rescueLog }
-  })
+  }
+
+  #copyLog(): void {
+    ignoreErrors(() => this.database.exec('PRAGMA main.wal_checkpoint(TRUNCATE)'))
+  }
+
+  /** Copies a deleted WAL into the file while this process still has it open: it contains acknowledged events. */
+  rescueLog(): void {
+    // If a WAL exists, another process created it.
+    if (!existsSync(`${this.path}-wal`)) this.#copyLog()
+  }
+
+  close(): void {
+    // libsql leaves the WAL to whoever opens the file next, even to a mere reader.
+    this.#copyLog()
+    this.#closeUnlocked()
+  }
 }
 
 function setPragmas(database: SqliteDatabase): void {

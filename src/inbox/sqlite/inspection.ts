@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { WebhookError } from '../../errors.ts'
-import type { EventRecord, InboxEvents, InboxStats, InspectedInbox, OpenExpectation } from '../reading.ts'
+import type { InboxStats, InspectedInbox, OpenExpectation } from '../reading.ts'
 import type { Database } from '../sql/database.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
 import { inTransaction } from './connection.ts'
@@ -11,18 +11,14 @@ import { hashKey } from './hash.ts'
 /** The file of a `sqliteInbox`, opened for inspection. */
 export interface InboxFile extends InspectedInbox {
   stats(): InboxStats
-  readonly events: InboxEvents & {
-    get(key: string): EventRecord | undefined
-    /** The attempt starts within a second in the process that has the inbox open, or when the next one opens it. */
-    retryNow(key: string): boolean
-  }
   expected(limit?: number): readonly OpenExpectation[]
   close(): void
 }
 
 /**
  * Opens the file of a `sqliteInbox` for inspection. The file does not say which events are running, so those are
- * `waiting`. A replay does not know the inbox's limit of waiting events. Don't call it in a process whose inbox uses a
+ * `waiting`. A retry or a replay starts within a second in the process that has the inbox open, or when the next one opens
+ * it. A replay does not know the inbox's limit of waiting events. Don't call it in a process whose inbox uses a
  * `database` of another driver: two copies of SQLite release each other's locks.
  *
  * ```ts
@@ -36,19 +32,9 @@ export function openInboxFile(path: string): InboxFile {
   if (!existsSync(path)) throw new WebhookError('invalid_option', `there is no inbox file ${path}`)
   const database = new InspectedFile(openFile(path))
   const inbox = inspectedInbox(database, { close: () => database.close() })
-  return {
-    ...inbox,
-    stats: () => inbox.stats() as InboxStats,
-    expected: (limit) => inbox.expected?.(limit) as unknown as readonly OpenExpectation[],
-    events: {
-      list: (query) => inbox.events.list(query),
-      states: ['waiting', 'retrying', 'dead', 'handled'],
-      outcomes: (keys) => inbox.events.outcomes(keys),
-      get: (key) => inbox.events.get(key) as EventRecord | undefined,
-      retryNow: (key) => database.retryNow(key),
-    },
-    close: () => database.close(),
-  }
+  // The file doesn't tell what runs.
+  Object.assign(inbox.events, { states: inbox.events.states.filter((state) => state !== 'running') })
+  return inbox as InboxFile
 }
 
 /** A file that another process may own. */
@@ -73,14 +59,6 @@ class InspectedFile extends SyncDatabase {
   protected override commit<T>(write: () => T): T {
     this.checkOpen()
     return inTransaction(this.#file.database, () => this.statements.counter.keep(write))
-  }
-
-  retryNow(key: string): boolean {
-    return this.commit(this.statements.retry(hashKey(key)).run) === true
-  }
-
-  protected override checkOpen(): void {
-    if (this.isClosed) throw new WebhookError('closing', 'the file is closed')
   }
 
   override close(): void {

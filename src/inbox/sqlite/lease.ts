@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { closeSync, existsSync, openSync, statSync, truncateSync } from 'node:fs'
 import { basename } from 'node:path'
 import { WebhookError } from '../../errors.ts'
-import { isBusy, type SqliteDatabase, type SqliteStatement } from './connection.ts'
+import { isBusy, prepareAll, type SqliteDatabase } from './connection.ts'
 
 /** Longest wait for the lock of a process that is ending (ms). */
 const lockTimeoutMs = 1_000
@@ -90,12 +90,6 @@ export function unlock(database: SqliteDatabase): void {
   if (attached.some(({ name }) => name === 'inbox_lock')) database.exec('DETACH inbox_lock')
 }
 
-/** Returns a reader of a number that changes with every write by another connection. */
-export function versionOf(database: SqliteDatabase): () => number {
-  const statement = database.prepare('PRAGMA data_version')
-  return () => (statement.get() as { data_version: number }).data_version
-}
-
 /**
  * The right of an open inbox to handle its file: a token in the file that the next process replaces. The file lock
  * alone isn't enough, since the OS releases it when anything in this process opens and closes the file, such as a
@@ -104,74 +98,60 @@ export function versionOf(database: SqliteDatabase): () => number {
 export class FileLease {
   /** Minimum time before an event starts (ms). */
   readonly holdMs: number
-  lost: WebhookError
+  /** Set once another process has taken over the file or it is gone. */
+  lost: WebhookError | undefined
   readonly #token = randomUUID()
-  readonly #owns: SqliteStatement
-  readonly #release: SqliteStatement
+  readonly #sql
+  readonly #taken: WebhookError
   readonly #files: readonly { readonly isSame: () => boolean; readonly moved: WebhookError }[]
-  readonly #version: () => number
-  #isLost = false
   #confirmedAt = 0
-  #confirmedVersion: number | undefined
 
   /** Takes over from the previous process. Call it in a transaction. */
   constructor(database: SqliteDatabase, path: string) {
     const lost = (what: string) =>
       new WebhookError('unavailable', `${what}: this process handles no more events; restart it`)
-    this.lost = lost(`another process has opened ${path}`)
-    // With a new -shm, another process would not see this one's locks.
+    this.#taken = lost(`another process has opened ${path}`)
+    // With a new -shm, another process would not see this one's locks. SQLite keeps writing to a deleted file.
     this.#files = [path, `${path}-wal`, `${path}-shm`].map((file) => ({
       isSame: watchInode(file),
       moved: lost(`${file} was deleted, moved or replaced while it was open`),
     }))
-    this.#version = versionOf(database)
-    this.#owns = database.prepare('SELECT 1 AS owns FROM inbox_owner WHERE token = ?')
-    this.#release = database.prepare('DELETE FROM inbox_owner WHERE token = ?')
-    const previous = database.prepare('SELECT pid FROM inbox_owner').get() as { pid: number } | null | undefined
+    this.#sql = prepareAll(database, owner)
+    const previous = this.#sql.previous.get() as { pid: number } | null | undefined
     this.holdMs = previous ? holdMs[isAlive(previous.pid) ? 'alive' : 'crashed'] : 0
-    database.exec('DELETE FROM inbox_owner')
-    database.prepare('INSERT INTO inbox_owner (token, pid) VALUES (?, ?)').run(this.#token, process.pid)
+    this.#sql.clear.run()
+    this.#sql.take.run(this.#token, process.pid)
   }
 
   /** Gives the file back. Call it in a transaction. */
   release(): void {
-    this.#release.run(this.#token)
-  }
-
-  get isLost(): boolean {
-    return this.#isLost
+    this.#sql.release.run(this.#token)
   }
 
   /** Throws {@link lost} if another process has taken over the file or it is gone. Call it in a transaction. */
   check(): void {
-    // Without a row, node:sqlite and libsql return undefined, other drivers may return null.
-    this.#isLost ||= !this.#owns.get(this.#token) || this.#isGone()
-    if (this.#isLost) throw this.lost
+    this.lost ??= this.#sql.owns.get(this.#token) ? this.#files.find(({ isSame }) => !isSame())?.moved : this.#taken
+    if (this.lost !== undefined) throw this.lost
     this.#confirmedAt = performance.now()
   }
 
-  /** SQLite keeps writing to a deleted file, which nobody will read. */
-  #isGone(): boolean {
-    const gone = this.#files.find(({ isSame }) => !isSame())
-    if (gone !== undefined) this.lost = gone.moved
-    return gone !== undefined
+  /** Checks it, unless a check was made just now. Returns {@link lost}. */
+  confirm(): WebhookError | undefined {
+    try {
+      if (performance.now() - this.#confirmedAt >= checkedForMs) this.check()
+    } catch {
+      // It is lost, or can't be read.
+    }
+    return this.lost
   }
+}
 
-  confirm(): boolean {
-    if (this.#isLost) return false
-    if (performance.now() - this.#confirmedAt < checkedForMs) return true
-    const version = this.#version()
-    if (version !== this.#confirmedVersion) this.#isLost = !this.#owns.get(this.#token)
-    this.#isLost ||= this.#isGone()
-    this.#confirmedVersion = version
-    this.#confirmedAt = performance.now()
-    return !this.#isLost
-  }
-
-  giveUp(error: WebhookError): void {
-    this.lost = error
-    this.#isLost = true
-  }
+const owner = {
+  previous: 'SELECT pid FROM inbox_owner',
+  clear: 'DELETE FROM inbox_owner',
+  take: 'INSERT INTO inbox_owner (token, pid) VALUES (?, ?)',
+  owns: 'SELECT 1 AS owns FROM inbox_owner WHERE token = ?',
+  release: 'DELETE FROM inbox_owner WHERE token = ?',
 }
 
 /** True if another process may have this id. */

@@ -5,7 +5,6 @@ import { type Timer, unref } from '../../internal/timers.ts'
 import type { GroupCommit } from './commits.ts'
 import type { SqliteStatement } from './connection.ts'
 import type { OwnedFile } from './file.ts'
-import { versionOf } from './lease.ts'
 
 const lookMs = 250
 
@@ -25,7 +24,7 @@ export interface WatchOptions {
 /** Notices other processes' changes to the file, its loss, and an open read because of which the WAL keeps growing. */
 export class FileWatch {
   readonly #options: WatchOptions
-  readonly #readVersion: () => number
+  readonly #readVersion: SqliteStatement
   readonly #checkpoint: SqliteStatement
   readonly #outage = new OutageLog()
   readonly #growth = new OutageLog()
@@ -35,11 +34,16 @@ export class FileWatch {
   constructor(options: WatchOptions) {
     this.#options = options
     const { database } = options.file
-    this.#readVersion = versionOf(database)
+    this.#readVersion = database.prepare('PRAGMA data_version')
     this.#checkpoint = database.prepare('PRAGMA main.wal_checkpoint(PASSIVE)')
-    this.#version = this.#readVersion()
+    this.#version = this.#currentVersion()
     this.#timer = setInterval(() => this.#look(), lookMs)
     unref(this.#timer)
+  }
+
+  /** A number that changes with every write by another connection. */
+  #currentVersion(): number {
+    return (this.#readVersion.get() as { data_version: number }).data_version
   }
 
   #look(): void {
@@ -47,7 +51,7 @@ export class FileWatch {
     // Between deliveries, nothing else notices a deleted file.
     if (!commits.isOwner()) return
     try {
-      const version = this.#readVersion()
+      const version = this.#currentVersion()
       const hasChanged = version !== this.#version
       this.#version = version
       if (hasChanged) changed()

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { type InboxObjectOptions, inboxObject } from '../../../src/cloudflare.ts'
-import { databaseOf } from '../../../src/inbox/durable-object/storage.ts'
+import { databaseOf } from '../../../src/inbox/durable-object/database.ts'
 import { makeTables } from '../../../src/inbox/sqlite/schema.ts'
 import { createReceiver, type Handler, type InboxStats, unverified } from '../../../src/index.ts'
 import { eventOf } from '../../support/inbox.ts'

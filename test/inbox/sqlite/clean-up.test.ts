@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { inTransaction } from '../../../src/inbox/sqlite/connection.ts'
-import { Expiration } from '../../../src/inbox/sqlite/expiration.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
+import { Expiration } from '../../../src/inbox/sqlite/expiration.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { freshPath, started } from './sqlite-tests.ts'

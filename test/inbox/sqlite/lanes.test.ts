@@ -8,9 +8,9 @@ import type {
   SettledLane,
   StoredExpectation,
 } from '../../../src/inbox/sql/database.ts'
+import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { ownFile } from '../../../src/inbox/sqlite/file.ts'
 import { FileDatabase } from '../../../src/inbox/sqlite/file-database.ts'
-import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { silent } from '../../support/silent.ts'
 import { untyped } from '../../support/untyped.ts'
 import { crashed, freshPath } from './sqlite-tests.ts'
