@@ -22,6 +22,9 @@ const interfaces: Readonly<Record<string, readonly [path: string, name: string]>
   timestampedSignature: ['src/verify/timestamped-signature.ts', 'TimestampedSignatureOptions'],
 }
 
+/** The interface that others extend. */
+const inherited: typeof interfaces = { sqliteInbox: ['src/inbox/sqlite/database.ts', 'InboxLimits'] }
+
 /** Options that the tables leave out: the clocks, which are for tests, and two that have no default. */
 const withoutRow = new Set(['now', 'clock', 'secret', 'header'])
 
@@ -46,7 +49,8 @@ function namedBy(text = ''): unknown {
 describe.each(Object.entries(interfaces))('The options of %s', (of, [path, name]) => {
   const rows = defaultTables.filter((table) => table.of === of).flatMap((table) => table.rows)
   const documented = new Map(rows.flatMap(({ options, value }) => options.map((option) => [option, value])))
-  const docstrings = docstringsOf(path, name)
+  const { [of]: base } = inherited
+  const docstrings = [...docstringsOf(path, name), ...(base === undefined ? [] : docstringsOf(...base))]
 
   test('are those of the docs', () => {
     const options = docstrings.map(([option]) => option).filter((option) => !withoutRow.has(option))
