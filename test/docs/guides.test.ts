@@ -87,14 +87,14 @@ const exact: Numbers = [
   [/(\d+) kills of SQLite/, numberIn('test/inbox/sqlite/kills.test.ts', /killRun\((\d+)/)],
   [/(\d+)\s+of Postgres/, numberIn('test/inbox/postgres/kills.test.ts', /kills: (\d+)/)],
   [/answers (\d+) `body_consumed`/, rejection('body_consumed', '').status],
-  [/the (\d+) tables at its top/, textOf('test/inbox/guide/libsql-store.ts').match(/CREATE TABLE/g)?.length ?? 0],
+  [/the (\d+) at its top/, textOf('test/inbox/guide/libsql-database.ts').match(/CREATE TABLE/g)?.length ?? 0],
 ]
 
 const rounded: Numbers = [
-  [/\| `LibsqlStore` .*?\| ([\d,]+) \|/, linesIn('test/inbox/guide/libsql-store.ts')],
-  [/\| `SqliteStore`.*?\| ([\d,]+), /, linesIn('src/inbox/sqlite-tables', 'src/inbox/sqlite')],
-  [/\| `ObjectStore` .*?\| ([\d,]+) more/, linesIn('src/inbox/durable-object')],
-  [/\| `PostgresStore` .*?\| ([\d,]+) \|/, linesIn('src/inbox/postgres')],
+  [/\| `LibsqlDatabase` .*?\| ([\d,]+) \|/, linesIn('test/inbox/guide/libsql-database.ts')],
+  [/\| `FileDatabase`.*?\| ([\d,]+), /, linesIn('src/inbox/sqlite')],
+  [/\| `ObjectDatabase` .*?\| ([\d,]+) more/, linesIn('src/inbox/durable-object')],
+  [/\| `PostgresDatabase` .*?\| ([\d,]+) \|/, linesIn('src/inbox/postgres')],
 ]
 
 const pagesWithNumbers = guides.filter((page) => page !== pageOf('architecture'))

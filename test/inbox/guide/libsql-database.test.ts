@@ -1,30 +1,39 @@
 import { join } from 'node:path'
 import { createClient, type Transaction } from '@libsql/client'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { databaseContract } from '../../../src/testing/contract/database.ts'
 import { inboxContract } from '../../../src/testing/contract/inbox.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { libsqlInbox } from './libsql-database.ts'
+import { LibsqlDatabase, libsqlInbox } from './libsql-database.ts'
 
-/** Makes a database of its own, with a table of the application. */
-async function freshDatabase() {
-  const url = `file:${join(await temporaryFolder(), 'events.db')}`
-  const client = createClient({ url })
-  await client.execute('CREATE TABLE written (content TEXT)')
-  return {
-    url,
-    transactions: {
-      write: (tx: Transaction, text: string) => tx.execute({ sql: 'INSERT INTO written VALUES (?)', args: [text] }),
-      texts: async () => (await client.execute('SELECT content FROM written')).rows.map(({ content }) => `${content}`),
+const freshUrl = async () => `file:${join(await temporaryFolder(), 'events.db')}`
+
+describe('the database', () => {
+  databaseContract(
+    async () => {
+      const url = await freshUrl()
+      return { open: (host) => new LibsqlDatabase(host, url, 50), crash() {} }
     },
-    close: () => client.close(),
-  }
-}
+    { test, expect },
+    { shared: false },
+  )
+})
 
-inboxContract(
-  async () => {
-    const { url, ...database } = await freshDatabase()
-    return { inbox: libsqlInbox(url), ...database }
-  },
-  { test, expect },
-  { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true, late: true },
-)
+describe('the inbox', () => {
+  inboxContract(
+    async () => {
+      const url = await freshUrl()
+      // A table of the application.
+      const client = createClient({ url })
+      await client.execute('CREATE TABLE written (content TEXT)')
+      const transactions = {
+        write: (tx: Transaction, text: string) => tx.execute({ sql: 'INSERT INTO written VALUES (?)', args: [text] }),
+        texts: async () =>
+          (await client.execute('SELECT content FROM written')).rows.map(({ content }) => `${content}`),
+      }
+      return { inbox: libsqlInbox(url), transactions, close: () => client.close() }
+    },
+    { test, expect },
+    { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true, late: true },
+  )
+})
