@@ -14,10 +14,11 @@ const activeLanes = ({ isReady }: Dialect): string =>
     .map((where) => `SELECT media, position FROM $lane WHERE ${where}`)
     .join(' UNION ALL ')
 
+// One condition: without statistics, Postgres expects a single row of three, and then reads all lanes for each event.
 const untried = (dialect: Dialect): string => `
   SELECT event.id, coalesce(event.since, event.received_at) AS since
   FROM (${activeLanes(dialect)}) lane JOIN $event event ON event.media = lane.media AND event.id > lane.position
-  WHERE ${isUntried}`
+  WHERE coalesce(ended_at, died_at, due_at) IS NULL`
 
 /** Query for the `id` of all events that wait or run, and `since` when. */
 export const startable = (dialect: Dialect): string =>

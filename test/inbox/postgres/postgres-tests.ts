@@ -76,7 +76,7 @@ export function postgresTests(settings: Readonly<Record<string, string>> = {}) {
     /** Holds up the claims of the processes that there are, and their renewals, until the test says so or ends. */
     claimsHeldUp: () => heldUp(pool, `SELECT FROM ${fixture.schema}.process FOR UPDATE`),
     /** Holds up the claims and takeovers of every process, and what they record, until the test says so or ends. */
-    lanesHeldUp: () => heldUp(pool, `LOCK TABLE ${fixture.schema}.lane IN ACCESS EXCLUSIVE MODE`),
+    lanesHeldUp: () => heldUp(pool, `LOCK TABLE ${fixture.schema}.lane IN EXCLUSIVE MODE`),
     /** The media items whose lanes processes have, also those whose leases are over. */
     async held(): Promise<readonly string[]> {
       const rows = await fixture.query<{ media: string }>(
