@@ -150,7 +150,7 @@ async function sendSlow(pool: pg.Pool, parts: Message['parts'], timeoutMs: numbe
 const types: pg.CustomTypesConfig = {
   getTypeParser: ((oid: number) => {
     if (oid === 16) return (text: string) => text === 't'
-    return oid === 23 ? Number : (text: string) => text
+    return oid === 23 || oid === 701 ? Number : (text: string) => text
   }) as pg.CustomTypesConfig['getTypeParser'],
 }
 

@@ -67,7 +67,7 @@ export class PostgresDatabase implements Database {
     if (handles && given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
     const pool = given ?? (this.#ownPool as pg.Pool)
     const { measured } = host
-    this.transaction = transactions({ pool, schema: quoted(schema), leaseMs, prepares: listen, measured })
+    this.transaction = transactions({ pool, schema: quoted(schema), leaseMs, measured })
   }
 
   /** Opens the tables for inspection, over a pool that stays open. */

@@ -10,16 +10,13 @@ import { arrayLiteral } from './step.ts'
 
 // Parameters of the statements, as columns, and the rows that they return.
 
-/** Columns of the events to accept. No NULLs: with `array_nulls` off, Postgres reads them as text. */
-export const acceptColumns = (events: readonly Omit<NewEvent, 'changes'>[]): readonly unknown[][] => [
-  events.map(({ hash }) => hash),
-  events.map(({ media }) => media),
-  events.map(({ event }) => event),
-  events.map(({ head }) => head),
-  events.map(({ receivedAt }) => receivedAt),
-  events.map(({ trace }) => trace ?? ''),
-  events.map(({ owed }) => owed ?? ''),
-]
+/** Returns fields of rows as columns. No NULLs: with `array_nulls` off, Postgres reads them as text. */
+const columns = <Row>(rows: readonly Row[], ...names: readonly (keyof Row)[]): readonly unknown[][] =>
+  names.map((name) => rows.map((row) => row[name] ?? ''))
+
+/** Columns of the events to accept. */
+export const acceptColumns = (events: readonly Omit<NewEvent, 'changes'>[]): readonly unknown[][] =>
+  columns(events, 'hash', 'media', 'event', 'head', 'receivedAt', 'trace', 'owed')
 
 /** Parameters for the changes of expectations, and the subjects whose expectations may have ended. */
 export function changeColumns(
@@ -32,122 +29,63 @@ export function changeColumns(
     for (const begun of changes?.begins ?? []) begins.push({ ...begun, by })
   }
   if (ends.length === 0 && begins.length === 0) return undefined
-  const values = [
-    ends.map(({ by }) => by),
-    ends.map(({ subject }) => subject),
-    ends.map(({ at }) => at),
-    begins.map(({ by }) => by),
-    begins.map(({ hash }) => hash),
-    begins.map(({ subject }) => subject),
-    begins.map(({ media }) => media),
-    begins.map(({ rule }) => rule),
-    begins.map(({ beganAt }) => beganAt),
-    begins.map(({ dueAt }) => dueAt),
-    begins.map(({ event }) => event),
-    begins.map(({ head }) => head),
-    begins.map(({ trace }) => trace ?? ''),
-    begins.map(({ owed }) => owed),
-    Date.now(),
-  ]
+  const begun = columns(
+    begins,
+    ...(['by', 'hash', 'subject', 'media', 'rule', 'beganAt', 'dueAt', 'event', 'head', 'trace', 'owed'] as const),
+  )
+  const values = [...columns(ends, 'by', 'subject', 'at'), ...begun, Date.now()]
   return { values, subjects: [...ends, ...begins].map(({ subject }) => subject) }
 }
 
 /** Columns of the lanes to settle. */
-export const laneColumns = (lanes: readonly SettledLane[]): readonly unknown[][] => [
-  lanes.map(({ media }) => media),
-  lanes.map(({ turn }) => turn),
-  lanes.map(({ first }) => first),
-  lanes.map(({ last }) => last),
-  lanes.map(({ latestAt }) => latestAt ?? ''),
-  lanes.map(({ clear }) => clear),
-  lanes.map(({ release }) => release !== undefined),
-  lanes.map(({ release }) => release?.hasMore === true),
-  lanes.map(({ release }) => release?.restMs ?? -1),
-]
+export const laneColumns = (lanes: readonly SettledLane[]): readonly unknown[][] =>
+  columns(
+    lanes.map(({ release, ...lane }) => ({
+      ...lane,
+      isReleased: release !== undefined,
+      hasMore: release?.hasMore === true,
+      restMs: release?.restMs ?? -1,
+    })),
+    ...(['media', 'turn', 'first', 'last', 'latestAt', 'clear', 'isReleased', 'hasMore', 'restMs'] as const),
+  )
 
 /** Columns of the events to settle. */
-export const settledColumns = (events: readonly SettledEvent[]): readonly unknown[][] => [
-  events.map(({ media }) => media),
-  events.map(({ id }) => id),
-  events.map(({ kind }) => kind),
-  events.map(({ attempts }) => attempts),
-  events.map(({ counts }) => Number(counts)),
-  events.map(({ delayMs }) => delayMs),
-  events.map(({ completed }) => arrayLiteral(completed.map(storedName))),
-  events.map(({ failed }) => failed ?? ''),
-  events.map(({ late }) => late),
-  events.map(({ awaits }) => arrayLiteral(awaits)),
-]
+export const settledColumns = (events: readonly SettledEvent[]): readonly unknown[][] =>
+  columns(
+    events.map((event) => ({
+      ...event,
+      counts: Number(event.counts),
+      completed: arrayLiteral(event.completed.map(storedName)),
+      awaits: arrayLiteral(event.awaits),
+    })),
+    ...(['media', 'id', 'kind', 'attempts', 'counts', 'delayMs', 'completed', 'failed', 'late', 'awaits'] as const),
+  )
 
 /** A handler's name as it is stored: text holds no NUL, but JSON does. */
 export const storedName = (name: string): string => JSON.stringify(name).slice(1, -1)
 
-/** A lane that was claimed, with one of its events. `id` is null if there is none. */
-export interface ClaimedRow {
-  readonly media: string
-  readonly turn: number
-  readonly position: string
-  readonly marks: number
-  readonly latest_at: string | null
-  readonly awaiting: boolean
-  readonly id: string | null
-  /** Null if it is past the limit of bytes. */
-  readonly event: string | null
-  readonly trace: string | null
-  readonly received: string
-  readonly waiting_since: string
-  readonly owed: string | null
-  readonly attempts: number
-  readonly completed: string
-  readonly failed: string | null
-  readonly crashes: number
-  readonly late: boolean
-  readonly is_retry: boolean
-  readonly wait: string
-}
+/** A lane that was claimed, with one of its events, without an id if there is none, or without `event` past the limit of bytes. */
+export type ClaimedRow = Pick<ClaimedLane, 'media' | 'turn' | 'position' | 'awaits'> &
+  Omit<StoredEvent, 'id' | 'event'> & {
+    readonly marks: number
+    readonly latestAt: number | null
+    readonly id: number | null
+    readonly event: string | null
+  }
 
 /** Gathers the rows of each lane: up to `max` events, and none behind one that is past the limit of bytes. */
 export function readLanes(rows: readonly ClaimedRow[], max: number): readonly ClaimedLane[] {
-  const lanes: ClaimedLane[] = []
-  for (let start = 0; start < rows.length; ) {
-    const row = rows[start] as ClaimedRow
-    const events: StoredEvent[] = []
-    let hasMore = false
-    let end = start
-    for (; rows[end]?.media === row.media; end++) {
-      const next = rows[end] as ClaimedRow
-      if (next.id === null) continue
-      hasMore ||= next.event === null || events.length === max
-      if (!hasMore) events.push(toEvent(next))
+  const lanes: (Omit<ClaimedLane, 'hasMore'> & { hasMore: boolean; readonly events: StoredEvent[] })[] = []
+  for (const { media, turn, position, marks, latestAt, awaits, ...event } of rows) {
+    let lane = lanes.at(-1)
+    if (lane?.media !== media) {
+      const read = { latestAt: latestAt ?? undefined, events: [], hasMore: false }
+      lane = { media, turn, position, crashes: marks, awaits, ...read }
+      lanes.push(lane)
     }
-    const { media, turn, position, marks, latest_at: latestAt, awaiting } = row
-    lanes.push({
-      media,
-      turn,
-      position: Number(position),
-      crashes: marks,
-      latestAt: latestAt === null ? undefined : Number(latestAt),
-      events,
-      hasMore,
-      awaits: awaiting,
-    })
-    start = end
+    if (event.id === null) continue
+    lane.hasMore ||= event.event === null || lane.events.length === max
+    if (!lane.hasMore) lane.events.push(event as StoredEvent)
   }
   return lanes
 }
-
-const toEvent = (row: ClaimedRow): StoredEvent => ({
-  id: Number(row.id),
-  event: row.event as string,
-  trace: row.trace,
-  receivedAt: Number(row.received),
-  owed: row.owed,
-  attempts: row.attempts,
-  completed: row.completed,
-  failed: row.failed,
-  crashes: row.crashes,
-  late: row.late,
-  since: Number(row.waiting_since),
-  isRetry: row.is_retry,
-  dueInMs: Number(row.wait),
-})

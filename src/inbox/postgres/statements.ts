@@ -9,6 +9,10 @@ import { dialect } from './dialect.ts'
 // - CTEs that lock are MATERIALIZED: the planner could run a subquery twice, and lock more than its LIMIT.
 // - Arrays have no NULLs, but '' or -1: with `array_nulls` off, Postgres reads NULL as text.
 
+/** A time in ms since the epoch, and the time until then. As numbers of JavaScript. */
+const ms = (time: string): string => `round(extract(epoch FROM ${time}) * 1000)::float8`
+const msUntil = (time: string): string => `ceil(extract(epoch FROM ${time} - now()) * 1000)::float8`
+
 /** What an accept does to a lane's `ready_at`. A lane that is ready is locked, but gets no new version. */
 const wake = (isStrict: boolean): string =>
   // Strict: a lane that waits for a retry goes on waiting for it.
@@ -80,12 +84,11 @@ WHERE known.subject = ANY ($1::uuid[]) AND expectation.subject = known.subject A
 
 /** $1 how many. A plain read: firing locks lanes first, and then deletes what is still there. */
 export const overdue = `
-SELECT hash::text, media::text, event::text, head::text, trace::text, owed::text,
-  round(extract(epoch FROM due_at) * 1000)::text AS due
+SELECT hash::text, media::text, event::text, head::text, trace::text, owed::text, ${ms('due_at')} AS "receivedAt"
 FROM $expectation WHERE due_at <= now() ORDER BY due_at LIMIT $1`
 
 export const nextDeadline = `
-SELECT ceil(extract(epoch FROM due_at - clock_timestamp()) * 1000)::text AS wait
+SELECT ${msUntil('due_at')} AS wait
 FROM $expectation WHERE due_at > now() ORDER BY due_at LIMIT 1`
 
 /** Part of an accept: once only, whoever fires it or ends it meanwhile. */
@@ -151,9 +154,8 @@ const firstReady = (where: string): string =>
 
 /** When to claim again. $1 from. Dead entries of the future are few. */
 export const nextReady = `
-SELECT ceil(extract(epoch FROM least(
-    ${firstReady('crashes = 0 AND ready_at > now()')}, ${firstReady('crashes > 0 AND ready_at > now()')}
-  ) - now()) * 1000)::text AS wait,
+SELECT ${msUntil(`least(
+    ${firstReady('crashes = 0 AND ready_at > now()')}, ${firstReady('crashes > 0 AND ready_at > now()')})`)} AS wait,
   coalesce(${firstReady('crashes = 0 AND ready_at >= $1::timestamptz')} <= now() - interval '${heldUpMs} ms', false) AS held_up`
 
 /**
@@ -161,13 +163,12 @@ SELECT ceil(extract(epoch FROM least(
  * suspended while Postgres sends it a megabyte must hold no lock. $1 events a lane + 1, $2 bytes.
  */
 export const readClaimed = (isStrict: boolean): string => `
-SELECT lane.media::text, turn, position::text, lane.crashes AS marks, latest_at::text, lane.awaits IS NOT NULL AS awaiting, e.*
+SELECT lane.media::text, turn, position::float8, lane.crashes AS marks, latest_at::float8 AS "latestAt", lane.awaits IS NOT NULL AS awaits, e.*
 FROM $lane LEFT JOIN LATERAL (
-  SELECT id::text, CASE WHEN before < $2::int OR nth = 1 THEN event::text END AS event, trace::text,
-    round(extract(epoch FROM received_at) * 1000)::text AS received,
-    round(extract(epoch FROM coalesce(due_at, since, received_at)) * 1000)::text AS waiting_since,
-    owed::text, attempts, ${dialect.names('completed')} AS completed, failed::text, crashes, late, due_at IS NOT NULL AS is_retry,
-    CASE WHEN due_at > now() THEN ceil(extract(epoch FROM due_at - now()) * 1000) ELSE 0 END::text AS wait, nth::int
+  SELECT id::float8, CASE WHEN before < $2::int OR nth = 1 THEN event::text END AS event, trace::text,
+    ${ms('received_at')} AS "receivedAt", ${ms('coalesce(due_at, since, received_at)')} AS since, owed::text, attempts,
+    ${dialect.names('completed')} AS completed, failed::text, crashes, late, due_at IS NOT NULL AS "isRetry",
+    greatest(0, ${msUntil('due_at')}) AS "dueInMs", nth
   FROM (
     SELECT *, row_number() OVER lane_order AS nth, sum(octet_length(event::text)) OVER (lane_order ROWS UNBOUNDED PRECEDING) - octet_length(event::text) AS before
     FROM (
@@ -274,7 +275,7 @@ UPDATE $lane SET position = greatest(position, s.last), latest_at = greatest(lat
     WHEN s.more OR ready_at < 'infinity' THEN now() -- the row as locked: an accept since the claim has set it
     ELSE coalesce(s.due, 'infinity') END
 FROM sums s WHERE lane.media = s.media RETURNING lane.media::text,
-  CASE WHEN owner IS NULL AND ready_at < 'infinity' THEN ceil(extract(epoch FROM ready_at - now()) * 1000)::text END AS wait`
+  CASE WHEN owner IS NULL AND ready_at < 'infinity' THEN greatest(0, ${msUntil('ready_at')}) END AS wait`
 
 /** After a settle, if events of the lanes may await handlers. $1 media. */
 export const gatherAwaits = `
@@ -313,12 +314,12 @@ export const renew = `
 UPDATE $process SET expires_at = clock_timestamp() + $2::float8 * interval '1 ms', running = nullif($3, '')::json
 WHERE id = $1 AND expires_at > clock_timestamp() RETURNING 1`
 
-/** Looks around with each renewal, in case a signal was missed. `late`: a lease that was renewed while the clock was ahead. */
-export const expired = `
-SELECT coalesce(bool_or(expires_at <= clock_timestamp()), false) AS expired,
-  coalesce(bool_or(expires_at > clock_timestamp() + 2 * lease_ms * interval '1 ms'), false) AS late, count(*)::int AS processes,
-  coalesce(least(${firstReady('crashes = 0')}, ${firstReady('crashes > 0')}) <= now(), false) AS ready,
-  EXISTS (SELECT FROM $lane WHERE awaits IS NOT NULL) AS awaited
+/** With each renewal, in case a signal was missed. A lease that was renewed while the clock was ahead counts as expired. */
+export const lookAround = `
+SELECT count(*)::int AS processes, coalesce(bool_or(
+    expires_at <= clock_timestamp() OR expires_at > clock_timestamp() + 2 * lease_ms * interval '1 ms'), false) AS "hasExpired",
+  coalesce(least(${firstReady('crashes = 0')}, ${firstReady('crashes > 0')}) <= now(), false) AS "hasReady",
+  EXISTS (SELECT FROM $lane WHERE awaits IS NOT NULL) AS "hasAwaited"
 FROM $process`
 
 /** Longest time for which a limit lets a lane rest (ms). */
@@ -408,7 +409,7 @@ WITH given AS MATERIALIZED (
 ), woken AS (
   UPDATE $lane SET ready_at = now() WHERE media IN (SELECT media FROM back) AND ready_at ${isStrict ? "= 'infinity'" : '> now()'}
 )
-SELECT former::text FROM back`
+SELECT former::float8 FROM back`
 
 /** Makes a retry due. $1 its hash. The lane is locked first; a second statement then changes the event. */
 export const retry = [

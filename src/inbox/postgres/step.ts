@@ -25,9 +25,16 @@ export interface Message {
 
 /** A step of the Postgres inbox: one message. */
 export interface PostgresStep<out Result> extends Step<Result>, Message {
-  /** @param results the rows of each statement */
   read(results: readonly Rows[]): Result
 }
+
+/** @param read reads the rows of each statement */
+export const step = <Result>(
+  on: Purpose,
+  parts: Message['parts'],
+  read: (results: readonly Rows[]) => Result,
+  timeoutMs?: number,
+): PostgresStep<Result> => ({ on, parts, read, ...(timeoutMs !== undefined && { timeoutMs }) })
 
 export const query = (text: string, ...values: readonly unknown[]): Query => ({ text, values })
 

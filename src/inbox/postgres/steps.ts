@@ -31,12 +31,16 @@ import {
   type Query,
   query,
   type Rows,
+  step,
   transaction,
 } from './step.ts'
 
 /** Events of a lane that a claim reads, and their bytes over all lanes. A timeout on more is likely. */
 const maxEvents = 64
 const maxBytes = 1_000_000
+
+/** Lanes between which an adoption divides these bytes. */
+const maxAdopted = 64
 
 /** Dead entries of this time are read again with each claim: accepts may commit late (ms). */
 const lookBackMs = 1_000
@@ -70,7 +74,7 @@ export class PostgresSteps implements Statements, SharedStatements {
 
   accept(events: readonly NewEvent[]): PostgresStep<readonly Acceptance[]> {
     const { parts, at } = this.#accepting(events, events)
-    return { on: 'accepting', parts, read: (results) => acceptances(events, results[at] as Rows) }
+    return step('accepting', parts, (results) => acceptances(events, results[at] as Rows))
   }
 
   /** Message of an accept. Its result is at index `at`. */
@@ -92,38 +96,23 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   overdue(limit: number) {
-    const step: PostgresStep<{ overdue: readonly OverdueExpectation[]; nextInMs: number }> = {
-      on: 'patient',
-      parts: transaction(sql.useIndexes, query(sql.overdue, limit), sql.nextDeadline),
-      read: (results) => {
-        const [overdue, next] = results.slice(-3) as [Rows, Rows]
-        return {
-          overdue: overdue.map((row) => ({ hash: `${row['hash']}`, media: `${row['media']}`, place: row })),
-          nextInMs: Number(next[0]?.['wait'] ?? Number.POSITIVE_INFINITY),
-        }
-      },
-    }
-    return step
+    const parts = transaction(sql.useIndexes, query(sql.overdue, limit), sql.nextDeadline)
+    return step('patient', parts, (results) => {
+      const [overdue, next] = results.slice(-3) as [Rows, Rows]
+      return {
+        overdue: overdue.map((row) => ({ hash: `${row['hash']}`, media: `${row['media']}`, place: row })),
+        nextInMs: waitOf(next[0]),
+      }
+    })
   }
 
   fire(overdue: readonly OverdueExpectation[]): PostgresStep<number> {
-    const events = overdue.map(({ hash, media, place }) => {
-      const row = place as Record<string, string | null>
-      return {
-        hash,
-        media,
-        event: `${row['event']}`,
-        head: `${row['head']}`,
-        trace: row['trace'] ?? undefined,
-        receivedAt: Number(row['due']),
-        owed: `${row['owed']}`,
-      }
-    })
+    const events = overdue.map(({ place }) => place as Omit<NewEvent, 'changes'>)
     const { parts, at } = this.#accepting(events, [], { gone: sql.firing })
-    return { on: 'patient', parts, read: (results) => (results[at] as Rows).length }
+    return step('patient', parts, (results) => (results[at] as Rows).length)
   }
 
-  claim({ owner, lanes, marked, waits }: ClaimRequest) {
+  claim({ owner, lanes, marked, waits }: ClaimRequest): PostgresStep<Claim> {
     const from = this.#claimFrom()
     const claim = namedQuery('claim', sql.claim, owner, lanes, marked, from)
     const wait = query(sql.awaitLane, owner, from)
@@ -131,31 +120,21 @@ export class PostgresSteps implements Statements, SharedStatements {
     const start = `${begin}; SET LOCAL synchronous_commit = off`
     const before = waits ? [start, "SET LOCAL lock_timeout = '1s'", wait] : [start]
     const next = namedQuery('next', sql.nextReady, from)
-    const step: PostgresStep<Claim> = {
-      on: waits ? 'patient' : 'handling',
-      parts: [...before, claim, commit, this.#read(lanes + marked), next, forget],
-      read: (results) => {
-        const [claimed, , read, ready] = results.slice(-5) as unknown as [Rows, Rows, Rows, Rows]
-        const { count, first } = claimed[0] as { count: number; first: string | null }
-        if (first !== null) this.#from = first
-        const { wait: waitMs, held_up: isHeldUp } = ready[0] as { wait: string | null; held_up: boolean }
-        return {
-          lanes: readLanes(read as unknown as readonly ClaimedRow[], maxEvents),
-          nextInMs: Number(waitMs ?? Number.POSITIVE_INFINITY),
-          isHeldUp: isHeldUp && count < lanes,
-        }
-      },
-    }
-    return step
+    const parts = [...before, claim, commit, this.#read(lanes + marked), next, forget]
+    return step(waits ? 'patient' : 'handling', parts, (results) => {
+      const [claimed, , read, ready] = results.slice(-5) as [Rows, Rows, Rows, Rows]
+      const { count, first } = claimed[0] as { count: number; first: string | null }
+      if (first !== null) this.#from = first
+      const isHeldUp = ready[0]?.['held_up'] === true && count < lanes
+      return { lanes: lanesOf(read), nextInMs: waitOf(ready[0]), isHeldUp }
+    })
   }
 
   #claimFrom(): string {
     const now = performance.now()
-    if (now - this.#startedOverAt > lookBackMs) {
-      this.#startedOverAt = now
-      return '-infinity'
-    }
-    return this.#from
+    if (now - this.#startedOverAt <= lookBackMs) return this.#from
+    this.#startedOverAt = now
+    return '-infinity'
   }
 
   #read(lanes: number): Query {
@@ -163,153 +142,110 @@ export class PostgresSteps implements Statements, SharedStatements {
     return namedQuery('read', text, maxEvents + 1, Math.ceil(maxBytes / Math.max(lanes, 1)))
   }
 
-  adopt(owner: string, known: readonly Media[]) {
-    return this.#claiming(query(sql.adopt, owner, known), 64)
+  adopt(owner: string, known: readonly Media[]): PostgresStep<readonly ClaimedLane[]> {
+    return this.#claiming(query(sql.adopt, owner, known), maxAdopted)
   }
 
-  claimAwaited(owner: string, names: readonly string[], lanes: number) {
+  claimAwaited(owner: string, names: readonly string[], lanes: number): PostgresStep<readonly ClaimedLane[]> {
     return this.#claiming(query(sql.claimAwaited, owner, names, lanes), lanes)
   }
 
   #claiming(claim: Query, lanes: number): PostgresStep<readonly ClaimedLane[]> {
-    const read = (results: readonly Rows[]) => readLanes(results.at(-2) as unknown as readonly ClaimedRow[], maxEvents)
-    return { on: 'patient', parts: [...transaction(claim), this.#read(lanes), forget], read }
+    const parts = [...transaction(claim), this.#read(lanes), forget]
+    return step('patient', parts, (results) => lanesOf(results.at(-2) as Rows))
   }
 
-  settle(
-    owner: string,
-    lanes: readonly SettledLane[],
-    events: readonly SettledEvent[],
-  ): PostgresStep<readonly RecordedLane[]> {
+  settle(owner: string, lanes: readonly SettledLane[], events: readonly SettledEvent[]) {
     const columns = laneColumns(lanes)
     const lock = namedQuery('lock_held', sql.lockHeld, owner, ...columns.slice(0, 3))
-    const values = [owner, ...columns, ...settledColumns(events)]
-    const settle = namedQuery('settle', sql.settle(this.#isStrict), ...values)
+    const settle = namedQuery('settle', sql.settle(this.#isStrict), owner, ...columns, ...settledColumns(events))
     const awaiting = lanes.filter(({ awaits }) => awaits).map(({ media }) => media)
-    const gather = query(sql.gatherAwaits, awaiting)
-    return {
-      on: 'handling',
-      parts: transaction(lock, settle, ...(awaiting.length > 0 ? [gather] : [])),
-      read: (results) =>
-        (results[2] as Rows).map(({ media, wait }) => ({
-          media: `${media}`,
-          readyInMs: wait === null ? Number.POSITIVE_INFINITY : Math.max(0, Number(wait)),
-        })),
-    }
+    const gather = awaiting.length > 0 ? [query(sql.gatherAwaits, awaiting)] : []
+    return step('handling', transaction(lock, settle, ...gather), (results): readonly RecordedLane[] =>
+      (results[2] as Rows).map((row) => ({ media: `${row['media']}`, readyInMs: waitOf(row) })),
+    )
   }
 
   count({ owner, media, turn, id }: HeldEvent, from: number, to: number): PostgresStep<boolean> {
     const count = namedQuery('count', sql.count, id, from, to, media, owner, turn)
-    return { on: 'handling', parts: [count], read: ([rows]) => (rows as Rows).length > 0 }
+    return step('handling', [count], ([rows]) => (rows as Rows).length > 0)
   }
 
   join(owner: string, handlers: readonly HandlerName[]): PostgresStep<void> {
     const join = query(sql.join, owner, this.#leaseMs, handlersJson(handlers), processName)
-    const have = query(sql.haveHandlers, namesOf(handlers))
-    return { on: 'renewing', parts: transaction(join, have), read: () => {} }
+    return step('renewing', transaction(join, query(sql.haveHandlers, namesOf(handlers))), () => {})
   }
 
   leave(owner: string, handlers: readonly HandlerName[]): PostgresStep<void> {
     const leave = sql.leave.map((text) => query(text, owner))
     const remove = query(sql.removeHandlers, owner, namesOf(handlers))
-    return { on: 'renewing', parts: transaction(...leave, remove), timeoutMs: slowStepMs, read: () => {} }
+    return step('renewing', transaction(...leave, remove), () => {}, slowStepMs)
   }
 
-  renew(owner: string, running: RunningEvents) {
+  renew(owner: string, running: RunningEvents): PostgresStep<Renewed> {
     const json = running === undefined ? '' : JSON.stringify(running)
     const renew = namedQuery('renew', sql.renew, owner, this.#leaseMs, json)
-    const step: PostgresStep<Renewed> = {
-      on: 'renewing',
-      parts: transaction(renew, sql.expired),
-      read: (results) => {
-        const [row] = results[2] as unknown as [
-          Record<'expired' | 'late' | 'ready' | 'awaited', boolean> & { processes: number },
-        ]
-        this.processes = row.processes
-        const isLost = (results[1] as Rows).length === 0
-        return { isLost, hasExpired: row.expired || row.late, hasReady: row.ready, hasAwaited: row.awaited }
-      },
-    }
-    return step
+    return step('renewing', transaction(renew, sql.lookAround), (results) => {
+      const [, renewed, [found]] = results as unknown as [Rows, Rows, [Omit<Renewed, 'isLost'> & { processes: number }]]
+      this.processes = found.processes
+      return { ...found, isLost: renewed.length === 0 }
+    })
   }
 
   takeOver(): PostgresStep<boolean> {
-    return {
-      on: 'patient',
-      parts: transaction(sql.useIndexes, ...sql.takeOver),
-      timeoutMs: slowStepMs,
-      read: (results) => results.at(-2)?.[0]?.['more'] === true,
-    }
+    const parts = transaction(sql.useIndexes, ...sql.takeOver)
+    return step('patient', parts, (results) => results.at(-2)?.[0]?.['more'] === true, slowStepMs)
   }
 
   publish(owner: string, handlers: readonly HandlerName[], former: readonly HandlerName[]): PostgresStep<void> {
     const names = namesOf(handlers)
     const gone = namesOf(former).filter((name) => !names.includes(name))
-    const parts = transaction(
-      query(sql.publish, owner, handlersJson(handlers)),
-      query(sql.haveHandlers, names),
-      query(sql.removeHandlers, owner, gone),
-    )
-    return { on: 'renewing', parts, read: () => {} }
+    const publish = query(sql.publish, owner, handlersJson(handlers))
+    const parts = transaction(publish, query(sql.haveHandlers, names), query(sql.removeHandlers, owner, gone))
+    return step('renewing', parts, () => {})
   }
 
-  handlers() {
-    const step: PostgresStep<PublishedHandlers> = {
-      on: 'handling',
-      parts: [sql.handlers],
-      read: ([rows]) => ({
-        live: (rows as Rows).flatMap(({ handlers }) => (handlers === null ? [] : [JSON.parse(`${handlers}`)])),
-        removed: (rows as Rows).flatMap(({ removed }) => (removed === null ? [] : [JSON.parse(`${removed}`)])),
-      }),
-    }
-    return step
+  handlers(): PostgresStep<PublishedHandlers> {
+    const parsed = (rows: Rows = [], name: string) =>
+      rows.flatMap(({ [name]: json }) => (json === null ? [] : [JSON.parse(`${json}`)]))
+    return step('handling', [sql.handlers], ([rows]) => ({
+      live: parsed(rows, 'handlers'),
+      removed: parsed(rows, 'removed'),
+    }))
   }
 
   replay(dead: readonly { readonly id: number; readonly media: Media }[]): PostgresStep<readonly number[]> {
-    const lock = query(
-      sql.lockLanes,
-      dead.map(({ media }) => media),
-    )
-    const replay = query(
-      sql.replay(this.#isStrict),
-      dead.map(({ id }) => id),
-    )
-    return {
-      on: 'reading',
-      parts: transaction(lock, replay),
-      read: (results) => (results[2] as Rows).map(({ former }) => Number(former)),
-    }
+    const [ids, media] = [dead.map(({ id }) => id), dead.map((each) => each.media)]
+    const parts = transaction(query(sql.lockLanes, media), query(sql.replay(this.#isStrict), ids))
+    return step('reading', parts, (results) => (results[2] as Rows).map(({ former }) => former as number))
   }
 
   keep({ hash, head, body }: NewUnreadable): PostgresStep<void> {
-    return {
-      on: 'reading',
-      parts: [query(sql.keep, hash, head, body)],
-      read: () => {},
-    }
+    return step('reading', [query(sql.keep, hash, head, body)], () => {})
   }
 
-  replace(unreadable: string, event: NewEvent): PostgresStep<Acceptance | 'gone'> {
-    const isGone = 'SELECT FROM $event WHERE hash = $1::uuid AND body IS NOT NULL'
+  replace(unreadable: string, event: NewEvent) {
+    const isGone = query('SELECT FROM $event WHERE hash = $1::uuid AND body IS NOT NULL', unreadable)
     const replacing = { gone: sql.replacing, unreadable, since: 'now()' }
     const { parts, at } = this.#accepting([event], [event], replacing)
-    return {
-      on: 'reading',
-      parts: [query(isGone, unreadable), ...parts],
-      read: (results) =>
-        results[0]?.length === 0 ? 'gone' : (acceptances([event], results[at + 1] as Rows)[0] as Acceptance),
-    }
+    return step('reading', [isGone, ...parts], (results): Acceptance | 'gone' =>
+      results[0]?.length === 0 ? 'gone' : (acceptances([event], results[at + 1] as Rows)[0] as Acceptance),
+    )
   }
 
   retry(hash: string): PostgresStep<boolean> {
-    const parts = sql.retry.map((text) => query(text, hash))
-    return { on: 'reading', parts: transaction(...parts), read: (results) => (results[2] as Rows).length > 0 }
+    const parts = transaction(...sql.retry.map((text) => query(text, hash)))
+    return step('reading', parts, (results) => (results[2] as Rows).length > 0)
   }
 
   expire() {
     return this.#expiration.next(randomUUID())
   }
 }
+
+const lanesOf = (rows: Rows): readonly ClaimedLane[] => readLanes(rows as unknown as readonly ClaimedRow[], maxEvents)
+
+const waitOf = (row: Rows[number] | undefined): number => (row?.['wait'] ?? Number.POSITIVE_INFINITY) as number
 
 /** Behind a transaction pooler, the next statement of the session may be another program's. */
 const forget = 'RESET media_webhooks.claimed'

@@ -1,4 +1,3 @@
-import type pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 
 /**
@@ -17,26 +16,26 @@ export const readOnly = (): WebhookError =>
 /** Maximum depth of causes. An error can be its own cause. */
 const maxCauseDepth = 5
 
-/** True for errors sent by Postgres. Others may have a `code` too. */
-const isPostgresError = (error: unknown): error is pg.DatabaseError => {
+/** Returns the code of an error sent by Postgres, or of one it wraps. Other errors may have a `code` too. */
+function codeOf(error: unknown, depth = 0): string | undefined {
   const { code, severity } = Object(error)
-  return typeof code === 'string' && code.length === 5 && typeof severity === 'string'
-}
-
-/** True if a handler's error, or one it wraps, is an error of Postgres that doesn't blame the handler. */
-export function isStorageFailure(error: unknown, depth = 0): boolean {
-  if (isPostgresError(error)) return anyStatementCodes.test(error.code as string)
+  if (typeof code === 'string' && code.length === 5 && typeof severity === 'string') return code
   try {
     const { cause } = Object(error)
-    return cause !== undefined && depth < maxCauseDepth && isStorageFailure(cause, depth + 1)
+    return cause === undefined || depth === maxCauseDepth ? undefined : codeOf(cause, depth + 1)
   } catch {
-    return false
+    return undefined
   }
 }
 
+/** True if a handler's error does not blame the handler. */
+export const isStorageFailure = (error: unknown): boolean => anyStatementCodes.test(codeOf(error) ?? '')
+
+/** True if a statement was refused because an earlier one of its transaction failed. */
+export const isRefused = (error: unknown): boolean => codeOf(error) === '25P02'
+
 /** True if our statement failed because of the storage, or of the connection: then Postgres sent no error. */
-export const isOurFailure = (error: unknown): boolean =>
-  !isPostgresError(error) || ownStatementCodes.test(error.code as string)
+export const isOurFailure = (error: unknown): boolean => ownStatementCodes.test(codeOf(error) ?? '08')
 
 /**
  * True if a commit failed because of the storage. It also runs the user's deferred triggers, whose errors have a
@@ -44,4 +43,4 @@ export const isOurFailure = (error: unknown): boolean =>
  */
 export const isCommitFailure = (error: unknown): boolean =>
   isStorageFailure(error) ||
-  (isPostgresError(error) && error.code !== '25006' && error.where === undefined && isOurFailure(error))
+  (codeOf(error) !== undefined && codeOf(error) !== '25006' && Object(error).where === undefined && isOurFailure(error))

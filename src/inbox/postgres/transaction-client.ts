@@ -3,6 +3,7 @@ import { WebhookError } from '../../errors.ts'
 import { within } from '../../internal/timers.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import { releaseClient, takeClient } from './pool.ts'
+import { isRefused, isStorageFailure } from './storage-failure.ts'
 
 /** Maximum wait for the answer to COMMIT or ROLLBACK (ms). */
 const answerMs = 10_000
@@ -45,6 +46,11 @@ export class TransactionClient {
   /** True if the connection broke, except by a timeout of the transaction (idle or total). */
   get isLost(): boolean {
     return this.#brokenBy !== undefined && !/^25P0[34]$/.test(`${this.#brokenBy.code}`)
+  }
+
+  /** True if the error only says that an earlier statement failed, and that was the storage's fault. */
+  isAborted(error: unknown): boolean {
+    return this.#queries.hasStorageFailed && isRefused(error)
   }
 
   /**
@@ -111,6 +117,7 @@ interface Submittable {
 
 /** A handler's queries that have not ended. */
 class OpenQueries {
+  hasStorageFailed = false
   #count = 0
   #onIdle: (() => void) | undefined
 
@@ -120,11 +127,11 @@ class OpenQueries {
     const callback = args.findIndex((arg) => typeof arg === 'function')
     const isSubmittable = typeof query?.submit === 'function'
     const ended = this.#begin()
-    if (isSubmittable) query.handleReadyForQuery = andThen(query.handleReadyForQuery, ended)
+    if (isSubmittable) query.handleReadyForQuery = andThen(query.handleReadyForQuery, () => ended())
     else if (callback >= 0) args[callback] = andThen(args[callback] as () => void, ended)
     try {
       const result = Reflect.apply(pooled.query, pooled, args)
-      if (!isSubmittable && callback < 0) (result as Promise<unknown>).then(ended, ended)
+      if (!isSubmittable && callback < 0) (result as Promise<unknown>).then(() => ended(), ended)
       return result
     } catch (error) {
       ended()
@@ -132,10 +139,11 @@ class OpenQueries {
     }
   }
 
-  #begin(): () => void {
+  #begin(): (error?: unknown) => void {
     this.#count++
     let isOpen = true
-    return () => {
+    return (error) => {
+      this.hasStorageFailed ||= isStorageFailure(error)
       if (isOpen) this.#count--
       isOpen = false
       if (this.#count === 0) this.#onIdle?.()
@@ -152,9 +160,9 @@ class OpenQueries {
   }
 }
 
-const andThen = (call: ((...args: unknown[]) => unknown) | undefined, then: () => void) =>
+const andThen = (call: ((...args: unknown[]) => unknown) | undefined, then: (error?: unknown) => void) =>
   function (this: unknown, ...args: unknown[]) {
-    then()
+    then(args[0])
     return call?.apply(this, args)
   }
 

@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto'
 import type { Pool, PoolClient, QueryResult } from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { measure } from '../../internal/maybe-promise.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import type { InboxHost } from '../inbox.ts'
-import type { Database, HeldEvent } from '../sql/database.ts'
+import type { Database } from '../sql/database.ts'
 import { withTables } from './dialect.ts'
 import { storedName } from './rows.ts'
-import * as sql from './statements.ts'
-import { inline, literal } from './step.ts'
+import { transact } from './statements.ts'
+import { inline, literal, query } from './step.ts'
 import { isCommitFailure, isOurFailure, isStorageFailure, readOnly } from './storage-failure.ts'
 import { connect, TransactionClient } from './transaction-client.ts'
 
@@ -17,15 +16,13 @@ export interface TransactionsOptions {
   /** Quoted. */
   readonly schema: string
   readonly leaseMs: number
-  /** False if a connection's prepared statements are gone in the next transaction. */
-  readonly prepares: boolean
   readonly measured: InboxHost['measured']
 }
 
 /** Makes the transactions of handlers, which begin and commit with one message each. */
-export function transactions({ pool, measured, ...options }: TransactionsOptions): Database['transaction'] {
-  const record = new Record(options)
-  const transact: Database['transaction'] = async (held, scope, run) => {
+export function transactions({ pool, schema, leaseMs, measured }: TransactionsOptions): Database['transaction'] {
+  const text = withTables(transact, schema)
+  const run: Database['transaction'] = async ({ owner, media, turn, id }, scope, work) => {
     const { handler, signal } = scope
     const pooled = await connect(pool, signal).catch((error) => {
       scope.storageFailed = !signal.aborted
@@ -36,74 +33,38 @@ export function transactions({ pool, measured, ...options }: TransactionsOptions
     let isStorageError = isOurFailure
     try {
       signal.throwIfAborted()
-      const commit = await record.begin(client.pooled, held, handler)
+      const role = await begin(client.pooled, owner, leaseMs)
       isStorageError = isStorageFailure
-      const result = await unlessAborted(signal, run(client.lent as never))
+      const result = await unlessAborted(signal, work(client.lent as never))
       await client.idle()
       signal.throwIfAborted()
       isStorageError = isCommitFailure
-      await client.commit(commit).catch((error) => Promise.reject(commitError(error)))
+      const record = inline(query(text, media, owner, turn, storedName(handler), id))
+      // The handler may have changed the role. If a statement fails, Postgres skips those after it.
+      await client.commit(`SET LOCAL role = ${literal(role)}; ${record}; COMMIT`).catch((error) => {
+        throw commitError(error)
+      })
       return result
     } catch (error) {
-      const hasFailed = isStorageError(error)
+      const hasFailed = isStorageError(error) || client.isAborted(error)
       await client.rollBack(hasFailed ? (error as Error) : undefined)
       if (signal.aborted) throw signal.reason
-      scope.storageFailed = hasFailed || client.isLost || record.cannotPrepare(error)
+      scope.storageFailed = hasFailed || client.isLost
       throw error
     }
   }
-  return (held, scope, run) => measure(measured, 'transaction', () => transact(held, scope, run))
+  return (held, scope, work) => measure(measured, 'transaction', () => run(held, scope, work))
 }
 
-/**
- * The record that a handler has completed. Connections prepare its statement once: planning it took longer than a
- * handler's INSERT. The rest are commands, which need no plan.
- */
-class Record {
-  readonly #text: string
-  readonly #leaseMs: number
-  readonly #name = `media_webhooks_${randomUUID()}`
-  readonly #prepared = new WeakSet<PoolClient>()
-  #prepares: boolean
-
-  constructor({ schema, leaseMs, prepares }: Pick<TransactionsOptions, 'schema' | 'leaseMs' | 'prepares'>) {
-    this.#text = withTables(sql.transact, schema)
-    this.#leaseMs = leaseMs
-    this.#prepares = prepares
-  }
-
-  /** Begins a transaction, without a snapshot: the handler may set its isolation level. Returns the message that commits it. */
-  async begin(client: PoolClient, { owner, media, turn, id }: HeldEvent, handler: string): Promise<string> {
-    const mustPrepare = this.#prepares && !this.#prepared.has(client)
-    // Before BEGIN: PREPARE takes a snapshot.
-    if (mustPrepare) await client.query(`PREPARE "${this.#name}" AS ${this.#text}`)
-    if (mustPrepare) this.#prepared.add(client)
-    // A suspended process must not keep locks beyond its lease. The setting `owner` marks this transaction.
-    const results = await client.query(`
-      BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${this.#leaseMs}; SET LOCAL media_webhooks.owner = '${owner}';
-      SHOW role; SHOW transaction_read_only`)
-    const [, , , shownRole, shownReadOnly] = results as unknown as QueryResult[]
-    if (shownReadOnly?.rows[0].transaction_read_only === 'on') throw readOnly()
-    const role = shownRole?.rows[0].role
-    // The handler may have changed the role. If a statement fails, Postgres skips those after it.
-    return `SET LOCAL role = ${literal(role)}; ${this.#record([media, owner, turn, storedName(handler), id])}; COMMIT`
-  }
-
-  #record(values: readonly unknown[]): string {
-    if (!this.#prepares) return inline({ text: this.#text, values })
-    // While the table is small, Postgres would plan to scan it, and keep that plan. Reset before the commit, which runs
-    // deferred triggers of the user's tables.
-    return `SET LOCAL enable_seqscan = off; EXECUTE "${this.#name}" (${values.map(literal)});
-      SET LOCAL enable_seqscan TO DEFAULT`
-  }
-
-  /** True if the connection lost the prepared statement (DISCARD ALL), or has it already (pooler). Stops preparing. */
-  cannotPrepare(error: unknown): boolean {
-    const { code, message } = Object(error)
-    const isLost = (code === '26000' || code === '42P05') && `${message}`.includes(this.#name)
-    if (isLost) this.#prepares = false
-    return isLost
-  }
+/** Begins a transaction, without a snapshot: the handler may set its isolation level. Returns the role. */
+async function begin(client: PoolClient, owner: string, leaseMs: number): Promise<string> {
+  // A suspended process must not keep locks beyond its lease. The setting `owner` marks this transaction.
+  const results = await client.query(`
+    BEGIN; SET LOCAL idle_in_transaction_session_timeout = ${leaseMs}; SET LOCAL media_webhooks.owner = '${owner}';
+    SHOW role; SHOW transaction_read_only`)
+  const [, , , role, isReadOnly] = results as unknown as QueryResult[]
+  if (isReadOnly?.rows[0].transaction_read_only === 'on') throw readOnly()
+  return role?.rows[0].role
 }
 
 /** Translates an error of the commit. */

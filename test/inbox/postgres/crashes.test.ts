@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
+import { ownTime } from '../../support/own-time.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { checkProgressIsStored } from '../stored-progress.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
@@ -61,5 +62,28 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
     await postgres.allEnded()
     expect(await deadLetters()).toEqual([])
     expect(handled).toHaveBeenCalledTimes(3)
+  })
+
+  test('handles what its processes held when they were killed, however much of it only waited, and suspects nothing of that', async () => {
+    const front = postgres.receiver({ handles: false }, { eventKey: ({ mediaId, userId }) => `${mediaId} ${userId}` })
+    front.onAny(() => {}, { name: 'handle' })
+    await front.ready()
+    const dead = '00000000-0000-0000-0000-000000000001'
+    for (const mediaId of ['retried', 'read'])
+      for (let media = 0; media < 40; media++)
+        for (let user = 0; user < 4; user++) await accept(front, `${mediaId} ${media}`, `${user}`)
+    // As after two kills: the first event of half of the lanes waits for a retry, and all are read and held.
+    await postgres.query(`UPDATE $schema.event SET attempts = 1, due_at = now() + interval '1 h', delayed_at = now()
+      WHERE head ->> 1 LIKE 'retried%' AND head ->> 2 LIKE '% 0'`)
+    await postgres.query(`UPDATE $schema.lane SET owner = '${dead}', crashes = 1, ready_at = 'infinity'`)
+    await postgres.query(`INSERT INTO $schema.process VALUES ('${dead}', now() - interval '1 s', 600, '[]')`)
+    const handled = vi.fn()
+    const receiver = postgres.receiver({ leaseMs: 900 }).onAny(({ mediaId }) => handled(mediaId), { name: 'handle' })
+    await receiver.ready()
+    const elapsed = ownTime()
+    await vi.waitFor(() => expect(handled).toHaveBeenCalledTimes(280))
+    expect(elapsed()).toBeLessThan(15_000)
+    await vi.waitFor(async () => expect(await receiver.inbox.stats()).toMatchObject({ running: 0, retrying: 40 }))
+    expect(await postgres.query('SELECT FROM $schema.event WHERE crashes > 0')).toEqual([])
   })
 })

@@ -1,0 +1,36 @@
+import { sleep } from '../../internal/timers.ts'
+
+/** Runs something at once, then once per interval for all calls in it. */
+export class Throttle {
+  readonly #run: () => unknown
+  readonly #intervalMs: () => number
+  #isDue = false
+  #isBusy = false
+  #isStopped = false
+
+  constructor(run: () => unknown, intervalMs: () => number) {
+    this.#run = run
+    this.#intervalMs = intervalMs
+  }
+
+  call(): void {
+    this.#isDue = true
+    if (!this.#isBusy) void this.#loop()
+  }
+
+  async #loop(): Promise<void> {
+    this.#isBusy = true
+    while (this.#isDue && !this.#isStopped) {
+      this.#isDue = false
+      await this.#run()
+      await sleep(this.#intervalMs())
+    }
+    this.#isBusy = false
+  }
+
+  /** Runs what is due, then nothing more. */
+  async stop(): Promise<void> {
+    if (this.#isDue && !this.#isStopped) await this.#run()
+    this.#isStopped = true
+  }
+}
