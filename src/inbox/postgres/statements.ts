@@ -148,9 +148,9 @@ WHERE owner IS NULL AND ready_at <= now() - interval '${heldUpMs} ms' AND ready_
   AND ready_at >= $2::timestamptz
 ORDER BY ready_at LIMIT 1 FOR NO KEY UPDATE`
 
-/** When the first free lane is ready. A minimum, not EXISTS, for which the planner may prefer to scan the table. */
+/** When the first free lane is ready. With EXISTS or min(), Postgres without statistics reads all of them. */
 const firstReady = (where: string): string =>
-  `(SELECT min(ready_at) FROM $lane WHERE owner IS NULL AND ready_at < 'infinity' AND ${where})`
+  `(SELECT ready_at FROM $lane WHERE owner IS NULL AND ready_at < 'infinity' AND ${where} ORDER BY ready_at LIMIT 1)`
 
 /** When to claim again. $1 from. Dead entries of the future are few. */
 export const nextReady = `
@@ -319,7 +319,7 @@ export const lookAround = `
 SELECT count(*)::int AS processes, coalesce(bool_or(
     expires_at <= clock_timestamp() OR expires_at > clock_timestamp() + 2 * lease_ms * interval '1 ms'), false) AS "hasExpired",
   coalesce(least(${firstReady('crashes = 0')}, ${firstReady('crashes > 0')}) <= now(), false) AS "hasReady",
-  EXISTS (SELECT FROM $lane WHERE awaits IS NOT NULL) AS "hasAwaited"
+  (SELECT media FROM $lane WHERE awaits IS NOT NULL ORDER BY media LIMIT 1) IS NOT NULL AS "hasAwaited"
 FROM $process`
 
 /** Longest time for which a limit lets a lane rest (ms). */

@@ -60,6 +60,8 @@ export class PostgresSteps implements Statements, SharedStatements {
   /** Processes that have joined, as of the last renewal. */
   processes = 1
   readonly #isStrict: boolean
+  /** Made once: a string keeps its hash, by which connections find it. */
+  readonly #texts: Readonly<Record<'accept' | 'read' | 'settle', string>>
   readonly #leaseMs: number
   readonly #expiration: Expiration
   /** Where claims begin to read, and when they last read from the start. */
@@ -68,6 +70,11 @@ export class PostgresSteps implements Statements, SharedStatements {
 
   constructor({ isStrict, leaseMs, ttlMs }: StepsOptions) {
     this.#isStrict = isStrict
+    this.#texts = {
+      accept: sql.accept(isStrict),
+      read: sql.readClaimed(isStrict),
+      settle: sql.settle(isStrict),
+    }
     this.#leaseMs = leaseMs
     this.#expiration = new Expiration(ttlMs)
   }
@@ -85,13 +92,12 @@ export class PostgresSteps implements Statements, SharedStatements {
   ): { readonly parts: Message['parts']; readonly at: number } {
     const given = acceptColumns(events)
     const changes = changeColumns(changing)
-    if (changes === undefined) {
-      const text = sql.accept(this.#isStrict, gone, '', since)
-      if (gone === '') return { parts: [namedQuery('accept', text, ...given)], at: 0 }
-      return { parts: transaction(query(text, ...given, unreadable)), at: 1 }
-    }
-    const parts = sql.endExpectations + sql.beginExpectations
-    const accept = query(sql.accept(this.#isStrict, gone, parts, since), ...given, unreadable, ...changes.values)
+    if (changes === undefined && gone === '')
+      return { parts: [namedQuery('accept', this.#texts.accept, ...given)], at: 0 }
+    const parts = changes === undefined ? '' : sql.endExpectations + sql.beginExpectations
+    const values = [...given, unreadable, ...(changes?.values ?? [])]
+    const accept = query(sql.accept(this.#isStrict, gone, parts, since), ...values)
+    if (changes === undefined) return { parts: transaction(accept), at: 1 }
     return { parts: transaction(accept, sql.useIndexes, query(sql.removeEnded, changes.subjects)), at: 1 }
   }
 
@@ -138,8 +144,7 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   #read(lanes: number): Query {
-    const text = sql.readClaimed(this.#isStrict)
-    return namedQuery('read', text, maxEvents + 1, Math.ceil(maxBytes / Math.max(lanes, 1)))
+    return namedQuery('read', this.#texts.read, maxEvents + 1, Math.ceil(maxBytes / Math.max(lanes, 1)))
   }
 
   adopt(owner: string, known: readonly Media[]): PostgresStep<readonly ClaimedLane[]> {
@@ -158,7 +163,7 @@ export class PostgresSteps implements Statements, SharedStatements {
   settle(owner: string, lanes: readonly SettledLane[], events: readonly SettledEvent[]) {
     const columns = laneColumns(lanes)
     const lock = namedQuery('lock_held', sql.lockHeld, owner, ...columns.slice(0, 3))
-    const settle = namedQuery('settle', sql.settle(this.#isStrict), owner, ...columns, ...settledColumns(events))
+    const settle = namedQuery('settle', this.#texts.settle, owner, ...columns, ...settledColumns(events))
     const awaiting = lanes.filter(({ awaits }) => awaits).map(({ media }) => media)
     const gather = awaiting.length > 0 ? [query(sql.gatherAwaits, awaiting)] : []
     return step('handling', transaction(lock, settle, ...gather), (results): readonly RecordedLane[] =>
