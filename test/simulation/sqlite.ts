@@ -1,5 +1,5 @@
-import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
 import type { SqliteDatabase, SqliteStatement } from '../../src/inbox/sqlite/connection.ts'
+import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
 
 /**
  * The faults of a commit or a read. `busy`: another connection has the lock. `failed`: nothing is written.

@@ -101,10 +101,10 @@ const faults: Readonly<Record<string, Fault>> = {
     without: '',
     finding: /began while event \d+ before it waited for its retry/,
   },
-  'in a strict order, a file forgets which retries hold others back': {
-    file: 'src/inbox/sqlite/statements.ts',
-    fix: "'due_at IS NOT NULL AND id > ? ORDER BY id'",
-    without: "'due_at IS NOT NULL AND id > ? AND due_at < 0 ORDER BY id'",
+  'in a strict order, a lane goes on after a retry': {
+    file: 'src/inbox/sql/turns.ts',
+    fix: "this.#options.host.order === 'strict' && (event.kind === 'retry' || event.kind === 'release')",
+    without: 'false',
     finding: /began while event \d+ before it waited for its retry/,
   },
   'deadlines that passed while no process ran are never checked': {

@@ -6,7 +6,7 @@ import { inline, literal, type Message, type Purpose, type Query, type Rows } fr
 /** Maximum connections by purpose. */
 const maxConnections: Readonly<Record<Purpose, number>> = {
   accepting: 3,
-  handling: 2,
+  handling: 3,
   renewing: 1,
   reading: 2,
   patient: 2,

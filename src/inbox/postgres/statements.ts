@@ -255,10 +255,12 @@ WITH l AS MATERIALIZED (
   FROM e JOIN held ON held.media = e.media
   WHERE event.id = e.id AND event.attempts = e.attempts - e.counts AND ended_at IS NULL AND died_at IS NULL
   RETURNING event.id, event.media, event.due_at
+), delayed AS MATERIALIZED (
+  SELECT * FROM done WHERE due_at IS NOT NULL -- few, so that no lane looks through all that ended
 ), sums AS MATERIALIZED (
   SELECT held.*, CASE WHEN held.release THEN (
     SELECT ${isStrict ? '(array_agg(due_at ORDER BY id))[1]' : 'min(due_at)'} FROM (
-      SELECT id, due_at FROM done WHERE done.media = held.media AND due_at IS NOT NULL
+      SELECT id, due_at FROM delayed WHERE delayed.media = held.media
       UNION ALL ( -- a statement does not see its own changes
         SELECT id, due_at FROM $event
         WHERE event.media = held.media AND due_at IS NOT NULL AND NOT id IN (SELECT id FROM done WHERE done.media = held.media)
