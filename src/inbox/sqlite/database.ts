@@ -80,13 +80,18 @@ export abstract class SyncDatabase implements Database {
 
   abstract open(opened: () => Promise<void>): void
 
-  /** Retries the start until it succeeds. */
+  get isOurs(): boolean {
+    return true
+  }
+
+  /** Retries the start until it succeeds, or the storage is lost. */
   protected async start(opened: () => Promise<void>, logger: Logger): Promise<void> {
     const outage = new OutageLog()
-    while (!this.isClosed) {
+    while (!this.isClosed && this.isOurs) {
       try {
         return await opened()
       } catch (error) {
+        if (!this.isOurs) return
         outage.failed(() => logger.error({ err: error }, 'the inbox could not start, and tries again'))
         await sleep(startRetryMs)
       }

@@ -66,7 +66,7 @@ export class FileDatabase extends SyncDatabase {
     this.#watch ??= new FileWatch({ file: this.#file, commits: this.#commits, logger, changed })
   }
 
-  get isOurs(): boolean {
+  override get isOurs(): boolean {
     return this.#commits.isOwner()
   }
 

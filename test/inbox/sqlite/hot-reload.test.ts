@@ -5,6 +5,7 @@ import { createReceiver, type Handler, unverified } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { until } from '../../support/inbox.ts'
 import { recordingLogger } from '../../support/recording-logger.ts'
+import { startProgram } from './processes/start.ts'
 import { freshPath } from './sqlite-tests.ts'
 
 /** Evaluates the module again, as a hot reload does, and makes a receiver with it. */
@@ -68,4 +69,29 @@ test('a receiver that has closed its file has nothing to hand over', async () =>
   const next = await reloaded({ path }, () => {})
   expect((await next.send('m')).status).toBe(200)
   expect(old.lines.map(({ message }) => message)).not.toContain(handedOver)
+})
+
+test('the late close of an old receiver leaves the file to the new one, which no other process can open', async () => {
+  const path = await freshPath()
+  const database = openDatabase(path)
+  onTestFinished(() => void database.close())
+  const old = await reloaded({ database }, () => {})
+  const next = await reloaded({ database }, () => {})
+  await old.receiver.close()
+  await expect(startProgram('first-owner', [path])).rejects.toThrow()
+  expect((await next.send('m')).status).toBe(200)
+})
+
+test('a receiver that was made twice is handed over before it has started, and stays quiet', async () => {
+  const path = await freshPath()
+  vi.resetModules()
+  const { sqliteInbox }: typeof Sqlite = await import('../../../src/inbox/sqlite.ts')
+  const { logger, lines } = recordingLogger('warn')
+  const make = () => createReceiver({ verify: unverified(), logger, inbox: sqliteInbox({ path }) }).onAny(() => {})
+  const [old, next] = [make(), make()]
+  onTestFinished(async () => void (await Promise.all([old.close(), next.close()])))
+  expect((await deliver(next, samplePayload('encoding.finished'))).status).toBe(200)
+  await until(async () => (await next.inbox.stats()).running === 0)
+  await new Promise((resolve) => setTimeout(resolve, 1_200))
+  expect(lines.map(({ message }) => message)).toEqual([handedOver])
 })

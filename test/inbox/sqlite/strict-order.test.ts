@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { sqliteInbox } from '../../../src/inbox/sqlite.ts'
-import { createReceiver, RetryAfter, unverified } from '../../../src/index.ts'
+import { createReceiver, PermanentFailure, RetryAfter, unverified } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { until } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'
@@ -64,4 +64,50 @@ test('a strict order holds after a crash what was behind a retry, and what comes
   await until(async () => events.length === 4)
   expect(events).toEqual(['other', 'one', 'two', 'three'])
   await second.close()
+})
+
+/** Opens a receiver whose handler fails for titles that begin with a delay, until `handles`. */
+function ordered(path: string, order: 'strict' | 'loose', handled: string[], handles: () => boolean) {
+  const inbox = sqliteInbox({ path })
+  const eventKey = ({ title }: { readonly title?: string | undefined }) => `${title}`
+  const receiver = createReceiver({ verify: unverified(), inbox, order, logger: silent, eventKey })
+  receiver.onAny(({ title = '' }) => {
+    if (title.startsWith('dead') && !handles()) throw new PermanentFailure()
+    if (/^\d/.test(title) && !handles()) throw new RetryAfter(title.startsWith('2') ? '2 s' : '1 s')
+    handled.push(title)
+  })
+  const send = (title: string) => deliver(receiver, samplePayload('encoding.finished', { media_id: 'media', title }))
+  return { receiver, send }
+}
+
+test('a strict order holds after a restart with a replay beside a retry', async () => {
+  const path = await freshPath()
+  const handled: string[] = []
+  const first = ordered(path, 'strict', handled, () => false)
+  await first.send('dead')
+  await until(async () => (await first.receiver.inbox.stats()).deadLetters === 1)
+  await first.send('1 s')
+  await until(async () => (await first.receiver.inbox.stats()).retrying === 1)
+  await first.receiver.inbox.deadLetters.replay('dead')
+  await first.send('last')
+  const copy = await crashed(path)
+  await first.receiver.close({ timeoutMs: 0 })
+  const second = ordered(copy, 'strict', handled, () => true)
+  await until(async () => handled.length === 3)
+  expect(handled).toEqual(['1 s', 'dead', 'last'])
+  await second.receiver.close()
+})
+
+test('an order that was loose and becomes strict holds for the retries that wait', async () => {
+  const path = await freshPath()
+  const handled: string[] = []
+  const first = ordered(path, 'loose', handled, () => false)
+  for (const title of ['2 s', '1 s']) await first.send(title)
+  await until(async () => (await first.receiver.inbox.stats()).retrying === 2)
+  await first.receiver.close()
+  const second = ordered(path, 'strict', handled, () => true)
+  await second.send('last')
+  await until(async () => handled.length === 3)
+  expect(handled).toEqual(['2 s', '1 s', 'last'])
+  await second.receiver.close()
 })
