@@ -5,6 +5,7 @@ import { expectations, expire } from '../../../src/inbox/sqlite/statements.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { eventOf, until } from '../../support/inbox.ts'
+import { ownTime } from '../../support/own-time.ts'
 import { future, upgraded } from '../unreadable.suite.ts'
 import { freshPath, receiverOver, started } from './sqlite-tests.ts'
 import { watched } from './watched.ts'
@@ -92,6 +93,19 @@ describe('an expectation', () => {
     expect((await calls.next()).event).toEqual(overdue.event)
     expect(Date.now()).toBeGreaterThanOrEqual(overdue.receivedAt.getTime())
     expect(await inbox.stats()).toMatchObject({ expected: 1 })
+  })
+
+  test('that a clock which was a day ahead began is reported in its time, counted from the correction', async () => {
+    const path = await freshPath()
+    later(24 * hourMs)
+    const first = started({ path })
+    const overdue = await begin(first, 'one', { dueAt: new Date(Date.now() + 400) })
+    await first.inbox.close()
+    vi.useRealTimers()
+    const { calls } = started({ path })
+    const elapsed = ownTime()
+    expect((await calls.next()).event).toEqual(overdue.event)
+    expect(elapsed()).toBeLessThan(2_000)
   })
 
   test('does not begin if its end was accepted before, by an earlier process', async () => {
