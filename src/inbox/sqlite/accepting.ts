@@ -1,12 +1,31 @@
 import type { Acceptance } from '../inbox.ts'
 import type { NewEvent, NewUnreadable, StoredChanges } from '../sql/database.ts'
 import { prepareAll, type SqliteDatabase } from './connection.ts'
-import type { Counter } from './counter.ts'
 import * as sql from './statements.ts'
 
 interface ExpectationRow extends Pick<NewEvent, 'hash' | 'event' | 'head' | 'owed' | 'receivedAt'> {
   readonly media: number
   readonly trace: string | null
+}
+
+/** The next id, and the number of unfinished events. Good within a transaction. */
+export class Counter {
+  next = 0
+  unfinished = 0
+  readonly #sql
+
+  constructor(database: SqliteDatabase) {
+    this.#sql = prepareAll(database, sql.counter)
+  }
+
+  /** Runs a function in the caller's transaction, and stores what it counted. */
+  keep<T>(run: () => T): T {
+    const { next, unfinished } = this.#sql.read.get() as Pick<Counter, 'next' | 'unfinished'>
+    Object.assign(this, { next, unfinished })
+    const result = run()
+    if (this.next !== next || this.unfinished !== unfinished) this.#sql.write.run(this.next, this.unfinished)
+    return result
+  }
 }
 
 /** What makes events, in the caller's transaction: deliveries, overdue expectations and replays. */

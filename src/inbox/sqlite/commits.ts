@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
+import type { Counter } from './accepting.ts'
 import { inTransaction, isBusy, isSnapshotLock } from './connection.ts'
-import type { Counter } from './counter.ts'
 import type { CommitOptions } from './database.ts'
 import type { OwnedFile } from './file.ts'
 

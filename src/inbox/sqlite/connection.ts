@@ -35,16 +35,12 @@ export function inTransaction<T>(database: SqliteDatabase, run: () => T, mode = 
     database.exec('COMMIT')
     return result
   } catch (error) {
-    rollBack(database)
+    try {
+      database.exec('ROLLBACK')
+    } catch {
+      // SQLite may have rolled back already, on a full disk for example.
+    }
     throw error
-  }
-}
-
-function rollBack(database: SqliteDatabase): void {
-  try {
-    database.exec('ROLLBACK')
-  } catch {
-    // SQLite may have rolled back already, on a full disk for example.
   }
 }
 

@@ -6,8 +6,7 @@ import { OutageLog } from '../../internal/outage-log.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { Database, Failure, Statement, Step, Value } from '../sql/database.ts'
 import { isStorageFailure, type SqliteDatabase } from './connection.ts'
-import { dialect, SharedText } from './dialect.ts'
-import { hashMedia } from './media.ts'
+import { dialect, hashMedia, SharedText } from './dialect.ts'
 import { type SqliteStep, SqliteSteps, type StepsOptions } from './steps.ts'
 
 /** The limits of an inbox in SQLite. */

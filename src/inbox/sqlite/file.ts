@@ -4,7 +4,7 @@ import { WebhookError } from '../../errors.ts'
 import { inTransaction, type SqliteDatabase } from './connection.ts'
 import { openDatabase } from './driver.ts'
 import { FileLease, lock, makePrivate, unlessLocked, unlock } from './lease.ts'
-import { checkTables, checkVersion, makeTables } from './schema.ts'
+import { checkVersion, makeTables } from './schema.ts'
 
 /** Longest wait for another program's lock when the file is opened (ms). It blocks the event loop; a sender waits 3 s. */
 const openTimeoutMs = 2_500
@@ -26,8 +26,7 @@ export function openFile(path: string): SqliteFile {
     return closedOnError(close, () => {
       unlessLocked(database, performance.now() + readTimeoutMs, () => {
         setPragmas(database)
-        checkTables(database)
-        checkVersion(database)
+        checkVersion(database, true)
       })
       return { database, path: pathOf(database), close }
     })

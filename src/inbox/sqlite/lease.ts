@@ -26,9 +26,15 @@ export function lock(database: SqliteDatabase, path: string): void {
     attach(database, path)
   } catch (error) {
     if (isBusy(error)) throw new Error('another process, or another thread of this one, has it open', { cause: error })
-    // SQLite could read the lock file, so nobody holds it. Its content doesn't matter and may be damaged.
-    if (tryTruncate(`${path}-lock`)) return attachAgain(database, path)
-    throw cannotLock(path, error)
+    try {
+      // SQLite could read the lock file, so nobody holds it. Its content doesn't matter and may be damaged.
+      truncateSync(`${path}-lock`)
+      unlock(database)
+      attach(database, path)
+    } catch (cause) {
+      const message = `it, or the ${basename(path)}-lock beside it, cannot be locked: ${(cause as Error).message}`
+      throw new Error(message, { cause })
+    }
   }
 }
 
@@ -62,27 +68,6 @@ function attach(database: SqliteDatabase, path: string): void {
   database.exec('PRAGMA inbox_lock.locking_mode = EXCLUSIVE')
   // Writing takes the lock, and is an error on a read-only file. BEGIN EXCLUSIVE would lock the inbox's file as well.
   database.exec('PRAGMA inbox_lock.user_version = 1')
-}
-
-function attachAgain(database: SqliteDatabase, path: string): void {
-  try {
-    unlock(database)
-    attach(database, path)
-  } catch (error) {
-    throw cannotLock(path, error)
-  }
-}
-
-const cannotLock = (path: string, cause: unknown) =>
-  new Error(`it, or the ${basename(path)}-lock beside it, cannot be locked: ${(cause as Error).message}`, { cause })
-
-function tryTruncate(path: string): boolean {
-  try {
-    truncateSync(path)
-    return true
-  } catch {
-    return false
-  }
 }
 
 export function unlock(database: SqliteDatabase): void {

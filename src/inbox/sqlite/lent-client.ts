@@ -16,7 +16,7 @@ const endsTransaction = 'the function must not begin or end a transaction. Use a
 export class LentClient {
   readonly #client: object
   readonly #guards = new WeakMap<object, object>()
-  readonly #cursors = new Set<Cursor>()
+  readonly #cursors = new Set<Iterator<unknown>>()
   /** Set while a function runs. True if the transaction still contains the inbox's own write. */
   #isIntact: (() => boolean) | undefined
   /** The error that made SQLite roll back, such as a full disk. */
@@ -76,7 +76,7 @@ export class LentClient {
     if (name === 'close' || name === Symbol.dispose) throw invalid('the function must not close the database')
     if (controlsTransaction(name, args[0])) throw invalid(endsTransaction)
     try {
-      return this.#guardHandle(run(), name === 'iterate')
+      return this.#guardHandle(run())
     } catch (error) {
       if (!this.#hasRecord()) this.#rolledBack ??= { error }
       throw error
@@ -91,23 +91,18 @@ export class LentClient {
     }
   }
 
-  #guardHandle(value: unknown, canDrain = false): unknown {
+  #guardHandle(value: unknown): unknown {
     if (!isHandle(value)) return value
-    if (isFunction(value, 'next')) this.#cursors.add({ rows: value as unknown as Iterator<unknown>, canDrain })
+    if (isFunction(value, 'next')) this.#cursors.add(value as unknown as Iterator<unknown>)
     return this.#guard(value)
   }
 }
 
-interface Cursor {
-  readonly rows: Iterator<unknown>
-  /** True for libsql's iterator, which has no `return`: reading the last row closes it. */
-  readonly canDrain: boolean
-}
-
-function close({ rows, canDrain }: Cursor): void {
+function close(cursor: Iterator<unknown>): void {
   try {
-    if (rows.return !== undefined) rows.return()
-    else if (canDrain) while (rows.next().done !== true);
+    // libsql's iterator has no `return`: reading the last row closes it.
+    if (cursor.return !== undefined) cursor.return()
+    else while (cursor.next().done !== true);
   } catch {
     // A failed cursor is closed.
   }

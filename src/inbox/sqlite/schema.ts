@@ -78,17 +78,11 @@ export function makeTables(database: SqliteDatabase): void {
   database.exec(`INSERT OR REPLACE INTO inbox_schema (rowid, version) VALUES (1, ${schemaVersion})`)
 }
 
-/** Throws if there are no tables. */
-export function checkTables(database: SqliteDatabase): void {
-  if (!hasTables(database)) throw new Error('it is not the file of an inbox')
-}
-
-const hasTables = (database: SqliteDatabase): boolean =>
-  database.prepare("SELECT name FROM sqlite_schema WHERE name = 'inbox_schema'").all().length > 0
-
-/** Throws if a newer version made the tables. */
-export function checkVersion(database: SqliteDatabase): void {
-  if (!hasTables(database)) return
+/** Throws if a newer version made the tables, or if there are none and there must be. */
+export function checkVersion(database: SqliteDatabase, mustExist = false): void {
+  const hasTables = database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'inbox_schema'").all().length > 0
+  if (!hasTables && mustExist) throw new Error('it is not the file of an inbox')
+  if (!hasTables) return
   const row = database.prepare('SELECT max(version) AS version FROM inbox_schema').get() as { version: number | null }
   if ((row.version ?? 0) > schemaVersion) throw new Error('a newer version of media-webhooks made it; upgrade this one')
 }

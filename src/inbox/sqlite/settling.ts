@@ -1,6 +1,6 @@
 import type { Media, RecordedLane, SettledEvent, SettledLane } from '../sql/database.ts'
+import type { Counter } from './accepting.ts'
 import { prepareAll, type SqliteDatabase } from './connection.ts'
-import type { Counter } from './counter.ts'
 import * as sql from './statements.ts'
 
 /** Records ends of attempts and releases lanes, in the caller's transaction. */

@@ -15,9 +15,8 @@ import type {
   Statements,
   Step,
 } from '../sql/database.ts'
-import { Accepting } from './accepting.ts'
+import { Accepting, Counter } from './accepting.ts'
 import { prepareAll, type SqliteDatabase } from './connection.ts'
-import { Counter } from './counter.ts'
 import { Expiration } from './expiration.ts'
 import { LaneReader, type LaneRow } from './lane-reader.ts'
 import { Settling } from './settling.ts'
