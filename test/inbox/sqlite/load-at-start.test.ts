@@ -70,13 +70,6 @@ describe('a file in which many events wait', () => {
     expect([(await calls.next()).event.key, (await calls.next()).event.key]).toEqual(['key 0', 'behind'])
   })
 
-  test('has duplicates, and handles them once', async () => {
-    const { inbox, until } = handling({ path: await fileOf(300) })
-    expect(await inbox.accept(eventOf('key 299', 'media 9'))).toBe('duplicate')
-    expect(await inbox.accept(eventOf('key 0', 'media 0'))).toBe('duplicate')
-    expect((await until(300)).toSorted()).toEqual(keysTo(300).toSorted())
-  })
-
   test('counts for the limit of waiting events before it is in memory', async () => {
     const few = started({ path: await fileOf(300), maxWaiting: 290 })
     expect(await few.inbox.accept(eventOf('new'))).toBe('overloaded')
@@ -84,70 +77,6 @@ describe('a file in which many events wait', () => {
     await many.calls.next()
     expect(await many.inbox.accept(eventOf('new'))).toBe('accepted')
     expect(await many.inbox.accept(eventOf('newer'))).toBe('overloaded')
-  })
-
-  test('is counted, each event once', async () => {
-    const path = await fileOf(300)
-    change(path, `UPDATE inbox_event SET received_at = 1000 * id`)
-    const { inbox, until } = handling({ path, concurrency: 1 })
-    expect(await inbox.stats()).toMatchObject({ waiting: 300, running: 0, oldestWaitingAt: new Date(1_000) })
-    await inbox.accept(eventOf('new'))
-    const { waiting, running } = await inbox.stats()
-    expect(waiting + running).toBe(301)
-    await until(301)
-  })
-
-  test('can be listed', async () => {
-    const path = await fileOf(300)
-    change(
-      path,
-      `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, delayed_at = ${Date.now()}, attempts = 1 WHERE id > 290`,
-    )
-    const { inbox, until } = handling({ path })
-    const keysOf = async (state: 'waiting' | 'retrying') => {
-      const page = await inbox.events?.list({ state, order: 'oldest', limit: 300 })
-      return page?.events.map(({ key }) => key)
-    }
-    expect(await inbox.events?.get('key 299')).toMatchObject({ state: 'retrying', attempts: 1 })
-    const accepted = inbox.accept(eventOf('new'))
-    expect(await keysOf('retrying')).toEqual(keysTo(300).slice(290))
-    expect((await keysOf('waiting'))?.filter((key) => key !== 'new')).toContain('key 289')
-    expect((await inbox.history?.('media 9'))?.at(-1)).toMatchObject({ key: 'key 299', state: 'retrying' })
-    expect(await accepted).toBe('accepted')
-    await until(291)
-  })
-
-  test('is handled beside what is replayed meanwhile, each event once', async () => {
-    const path = await fileOf(300)
-    const first = started({ path, concurrency: 1 })
-    const call = await first.calls.next()
-    call.finish({ status: 'dead', completed: [], failures: [{ handler: 'a', message: 'no' }] })
-    await expect.poll(async () => (await first.inbox.stats()).deadLetters).toBe(1)
-    await first.inbox.close({ timeoutMs: 0 })
-    const { inbox, until } = handling({ path })
-    expect(await inbox.deadLetters.replay('key 0')).toBe(true)
-    expect((await until(300)).toSorted()).toEqual(keysTo(300).toSorted())
-  })
-
-  test('has retries that can be started before they are loaded, once', async () => {
-    const path = await fileOf(300)
-    change(
-      path,
-      `UPDATE inbox_event SET due_at = ${Date.now() + 3_600_000}, delayed_at = ${Date.now()}, attempts = 1 WHERE id = 300`,
-    )
-    const { inbox, until } = handling({ path })
-    expect(await inbox.events?.retryNow('key 298')).toBe(false)
-    expect(await inbox.events?.retryNow('unknown')).toBe(false)
-    expect(await inbox.events?.retryNow('key 299')).toBe(true)
-    expect(await inbox.events?.retryNow('key 299')).toBe(false)
-    expect((await until(300)).toSorted()).toEqual(keysTo(300).toSorted())
-  })
-
-  test('has events that keep their place although a retry of them is asked for', async () => {
-    const { inbox, handled, until } = handling({ path: await fileOf(300) })
-    expect(await inbox.events?.retryNow('key 289')).toBe(false)
-    await until(300)
-    expect(handled.filter((key) => key.endsWith('9'))).toEqual(keysTo(300).filter((key) => key.endsWith('9')))
   })
 
   test('has retries that are not started any more while the inbox closes, and are reported once', async () => {

@@ -72,7 +72,7 @@ function ordered(path: string, order: 'strict' | 'loose', handled: string[], han
   const eventKey = ({ title }: { readonly title?: string | undefined }) => `${title}`
   const receiver = createReceiver({ verify: unverified(), inbox, order, logger: silent, eventKey })
   receiver.onAny(({ title = '' }) => {
-    if (title.startsWith('dead') && !handles()) throw new PermanentFailure()
+    if (title.startsWith('dead') && !handles()) throw new PermanentFailure('no')
     if (/^\d/.test(title) && !handles()) throw new RetryAfter(title.startsWith('2') ? '2 s' : '1 s')
     handled.push(title)
   })
