@@ -72,11 +72,12 @@ async function openInbox(
   closed?: () => Promise<void>,
 ): Promise<Queue> {
   const closing = new AbortController()
-  const handle: Handle = async ({ event: { key, mediaId } }, { transaction, signal }) => {
+  const handle: Handle = async ({ event: { key, mediaId } }, attempt) => {
     onStart(key)
     if (mediaId === slowMedia) await once(closing.signal, 'abort')
-    const scope = { handler: 'insert', signal }
-    if (writes) await transaction?.(scope, (client: pg.PoolClient) => client.query(insert, [key])).catch(fail)
+    const write = (client: pg.PoolClient) => client.query(insert, [key])
+    // Asking for the signal makes one, as in a handler.
+    if (writes) await attempt.transaction?.({ handler: 'insert', signal: attempt.signal }, write).catch(fail)
     onHandled()
     return { status: 'done' }
   }
