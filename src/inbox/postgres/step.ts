@@ -49,12 +49,17 @@ export const transaction = (...parts: Message['parts']): Message['parts'] => [be
 export function literal(value: unknown): string {
   if (value === null || value === undefined) return 'NULL'
   const bytes = value instanceof Uint8Array && `\\x${Buffer.from(value).toString('hex')}`
-  return pg.Client.prototype.escapeLiteral(Array.isArray(value) ? arrayLiteral(value) : `${bytes || value}`)
+  const text = Array.isArray(value) ? arrayLiteral(value) : `${bytes || value}`
+  return /['\\]/.test(text) ? pg.Client.prototype.escapeLiteral(text) : `'${text}'`
 }
 
 /** Writes an array as Postgres reads it from a text. */
-export const arrayLiteral = (values: readonly unknown[]): string =>
-  `{${values.map((value) => (typeof value === 'string' ? `"${value.replaceAll(/["\\]/g, '\\$&')}"` : `${value}`))}}`
+export const arrayLiteral = (values: readonly unknown[]): string => `{${values.map(element)}}`
+
+const element = (value: unknown): string => {
+  if (typeof value !== 'string') return `${value}`
+  return `"${/["\\]/.test(value) ? value.replaceAll(/["\\]/g, '\\$&') : value}"`
+}
 
 /** Fills in values as literals. */
 export const inline = ({ text, values }: Pick<Query, 'text' | 'values'>): string =>
