@@ -78,7 +78,7 @@ export function bytesOf(value: unknown): number {
 }
 
 /** True if the error, or one of its causes, is a statement timeout. */
-export function isTimeout(error: unknown): boolean {
+function isTimeout(error: unknown): boolean {
   const { code, message, cause } = Object(error)
   return code === '57014' || /^Query read timeout/.test(`${message}`) || (cause !== undefined && isTimeout(cause))
 }

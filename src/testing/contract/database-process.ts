@@ -30,7 +30,7 @@ export interface DatabaseSubject {
 }
 
 /** Longest wait for something that must come (ms). */
-export const patienceMs = 10_000
+const patienceMs = 10_000
 
 export const handlers = [{ name: 'a' }]
 
