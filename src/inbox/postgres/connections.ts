@@ -154,5 +154,5 @@ const types: pg.CustomTypesConfig = {
   }) as pg.CustomTypesConfig['getTypeParser'],
 }
 
-export const rowsOfEach = (results: unknown): readonly Rows[] =>
+const rowsOfEach = (results: unknown): readonly Rows[] =>
   [results as pg.QueryResult | pg.QueryResult[]].flat().map(({ rows }) => rows)

@@ -200,7 +200,7 @@ export const unreachable = (cause: unknown): WebhookError =>
  * Tells whether the same step may soon succeed: Postgres is unreachable, starting, failing over or too busy. For the codes
  * see "PostgreSQL Error Codes". An error without one comes from the network.
  */
-export function failureOf(error: unknown): Failure {
+function failureOf(error: unknown): Failure {
   const { code, cause, message } = Object(error)
   if (error instanceof WebhookError)
     return code === 'unavailable' ? (cause && failureOf(cause)) || 'transient' : undefined
