@@ -357,6 +357,28 @@ const ofOneProcess: readonly Fault[] = [
     }),
   ],
   [
+    'drops what the event of an unreadable delivery expects',
+    'stores the event of an unreadable delivery in its place, once, with what it expects',
+    (right) => ({
+      statements: {
+        replace: (unreadable, event) => right.statements.replace(unreadable, { ...event, changes: undefined }),
+      },
+    }),
+  ],
+  [
+    'makes a retry due, and wakes no lane for it',
+    'makes a retry due at once when it is asked to, and nothing else',
+    (right) => ({
+      statements: {
+        retry: (hash) =>
+          wrongStep(async () => {
+            const sql = 'UPDATE $event SET due_at = $now WHERE hash = $1 AND due_at > $now'
+            return (await right.change([{ sql, values: [hash] }]))[0] === 1
+          }),
+      },
+    }),
+  ],
+  [
     'forgets dead letters with what has ended',
     'forgets what has ended, and reads nothing old when its lane comes back',
     (right) => ({

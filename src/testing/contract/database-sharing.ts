@@ -125,7 +125,7 @@ function lateChecks(check: DeclareCheck): void {
 function lockChecks(check: DeclareCheck): void {
   check('stores crosswise keys of two processes without a deadlock', async ({ next, expect }) => {
     const processes = [await next(), await next()] as const
-    for (let round = 0; round < 30; round++) {
+    for (let round = 0; round < 60; round++) {
       const keys = Array.from({ length: 10 }, (_, index) => `${round} ${index}`)
       const accept = (process: DatabaseProcess, ordered: readonly string[], media: string) =>
         process.database.run(

@@ -127,7 +127,7 @@ function laneChecks(check: DeclareCheck): void {
     const process = await next()
     await process.accept('held back', 'media')
     const lane = await process.lane()
-    const [resting] = await process.settle(lane, [], { release: { hasMore: false, restMs: 200 } })
+    const [resting] = await process.settle(lane, [], { release: { hasMore: false, restMs: 1_000 } })
     expect((resting?.readyInMs ?? 0) > 0).toBe(true)
     expect(await process.claim()).toEqual([])
     expect(keysOf(await process.lane())).toEqual(['held back'])
@@ -183,9 +183,9 @@ function settlingChecks(check: DeclareCheck): void {
     const process = await next()
     await process.accept('one')
     const lane = await process.lane()
-    const [released] = await process.settle(lane, [ended(lane, eventIn(lane), { kind: 'retry', delayMs: 100 })])
+    const [released] = await process.settle(lane, [ended(lane, eventIn(lane), { kind: 'retry', delayMs: 1_000 })])
     const { readyInMs = 0 } = released ?? {}
-    expect(readyInMs > 0 && readyInMs <= 200).toBe(true)
+    expect(readyInMs > 0 && readyInMs <= 2_000).toBe(true)
     expect(await process.claim()).toEqual([])
     const again = await process.lane()
     await process.settle(again, [ended(again, eventIn(again))])
@@ -345,6 +345,33 @@ function replayChecks(check: DeclareCheck): void {
       expect(keysOf(await process.lane())).toEqual(['begins', 'ends', 'begins again'])
     },
   )
+
+  check('stores the event of an unreadable delivery in its place, once, with what it expects', async (subject) => {
+    const { next, expect } = subject
+    const process = await next()
+    const { database, statements } = process
+    const hash = database.hashKey('unreadable')
+    for (const byte of [1, 2]) await database.run(statements.keep({ hash, head: '{}', body: new Uint8Array([byte]) }))
+    expect(await process.claim()).toEqual([])
+    const event = process.newEvent('readable', 'media', expectation(process).begins)
+    const replace = () => database.run(statements.replace(hash, event))
+    expect([await replace(), await replace()]).toEqual(['accepted', 'gone'])
+    expect(keysOf(await process.lane())).toEqual(['readable'])
+    expect((await overdueOf(process)).length).toBe(1)
+  })
+
+  check('makes a retry due at once when it is asked to, and nothing else', async ({ next, expect }) => {
+    const process = await next()
+    await process.accept('one', 'media')
+    const retryNow = () => process.database.run(process.statements.retry(process.database.hashKey('one')))
+    expect(await retryNow()).toBe(false)
+    const lane = await process.lane()
+    expect(await retryNow()).toBe(false)
+    await process.settle(lane, [ended(lane, eventIn(lane), { kind: 'retry', delayMs: 60_000 })])
+    expect([await process.claim(), await retryNow(), await retryNow()]).toEqual([[], true, false])
+    const again = await process.lane()
+    expect([keysOf(again), eventIn(again).attempts]).toEqual([['one'], 1])
+  })
 
   check('forgets what has ended, and reads nothing old when its lane comes back', async ({ next, expect }) => {
     const process = await next()
