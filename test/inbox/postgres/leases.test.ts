@@ -171,20 +171,6 @@ describe.skipIf(!findPostgres())('a process that loses its lease', () => {
 describe.skipIf(!findPostgres())('processes that share their events', () => {
   const postgres = postgresTests()
 
-  test('accept an event once, however many of them receive it at the same time', async () => {
-    const receivers = [1, 2, 3].map(() => postgres.receiver({ handles: false }).onAny(() => {}))
-    await Promise.all(receivers.map((receiver) => receiver.ready()))
-    const media = Array.from({ length: 50 }, (_, index) => `media ${index}`)
-    const outcomes = await Promise.all(
-      receivers.flatMap((receiver, index) =>
-        // Each receives them in another order.
-        (index % 2 === 0 ? media : media.toReversed()).map((mediaId) => accept(receiver, mediaId)),
-      ),
-    )
-    expect(outcomes.filter((outcome) => outcome === 'accepted').length).toBe(50)
-    expect(outcomes.filter((outcome) => outcome === 'duplicate').length).toBe(100)
-  })
-
   test('begin an event of another process as soon as they hear of it, and look for it every 250 ms without LISTEN', async () => {
     const medianMs = async (listen: boolean) => {
       const begun = new Map<string, number>()

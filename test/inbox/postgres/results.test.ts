@@ -30,26 +30,6 @@ describe.skipIf(!findPostgres())('the result of an attempt', () => {
     return { inbox, call: await calls.next(), lines }
   }
 
-  const tables = () => postgres.query('SELECT * FROM $schema.event')
-
-  test.each<[string, AttemptResult | 'progress']>([
-    ['end', { status: 'done' }],
-    ['retry', retry],
-    ['release', release],
-    ['dead letter', dead],
-    ['progress', 'progress'],
-  ])('changes nothing once another process has the event: its %s', async (_, result) => {
-    const { call, lines } = await begun()
-    const { goOn } = await postgres.claimsHeldUp()
-    await postgres.query('UPDATE $schema.lane SET turn = turn + 1')
-    const before = await tables()
-    if (result === 'progress') await call.attempt.succeeded?.('a')
-    else call.finish(result)
-    await until(async () => lines.some(({ message }) => message.startsWith('the lease of an event was lost')))
-    expect(await tables()).toEqual(before)
-    await goOn()
-  })
-
   test.each<[string, AttemptResult, object]>([
     ['a retry', retry, { attempts: 1, crashes: 0, failed: [expect.objectContaining({ failures })] }],
     [

@@ -44,22 +44,6 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     expect(await rows()).toBe(1)
   })
 
-  test('writes nothing when its run throws, and the next attempt writes', async () => {
-    await withTable()
-    const receiver = postgres.receiver()
-    receiver.onAny(async (_, { attempt, transaction }) => {
-      await transaction(async (client) => {
-        await write(client)
-        if (attempt === 1) throw new Error('no')
-      })
-    })
-    await receiver.ready()
-    await accept(receiver, 'media')
-    await vi.waitFor(async () => expect(await rows()).toBe(1))
-    await postgres.allEnded()
-    expect(await rows()).toBe(1)
-  })
-
   test('writes nothing once the handler has timed out, even if its statement is still running', async () => {
     await withTable()
     const receiver = postgres.receiver({}, { handlerTimeoutMs: 100, retry: { attempts: 1 } })
