@@ -119,6 +119,7 @@ const alive = `me AS MATERIALIZED (SELECT FROM $process WHERE id = $1 AND expire
  * $1 own id, $2 how many lanes, $3 how many marked ones, $4 from: under an open snapshot the scan would pass all dead
  * entries, more with each claim. FOR UPDATE, not FOR NO KEY UPDATE: it skips lanes with a transaction that is committing,
  * and such a transaction with an older snapshot then looks again at the new owner.
+ * `first` is ISO 8601, whatever the session's `DateStyle`: in its texts, IST has three meanings.
  */
 export const claim = `
 WITH ${alive}, free AS MATERIALIZED (
@@ -135,7 +136,7 @@ WITH ${alive}, free AS MATERIALIZED (
   FROM (SELECT * FROM free UNION ALL SELECT * FROM marked) f WHERE lane.media = f.media RETURNING lane.media, f.ready_at
 )
 SELECT set_config('media_webhooks.claimed', coalesce(array_agg(media)::text, '{}'), false) AS claimed, count(*)::int AS count,
-  min(ready_at)::text AS first FROM taken`
+  to_json(min(ready_at)) #>> '{}' AS first FROM taken`
 
 /** How long a lane is ready before a claim waits for those who keep it locked (ms). */
 const heldUpMs = 200

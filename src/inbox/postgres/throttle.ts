@@ -30,7 +30,8 @@ export class Throttle {
 
   /** Runs what is due, then nothing more. */
   async stop(): Promise<void> {
-    if (this.#isDue && !this.#isStopped) await this.#run()
+    const isDue = this.#isDue && !this.#isStopped
     this.#isStopped = true
+    if (isDue) await this.#run()
   }
 }

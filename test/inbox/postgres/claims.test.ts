@@ -139,7 +139,7 @@ describe.skipIf(!findPostgres())('a claim', () => {
 
   test('that takes too long again and again is logged, once', async () => {
     const { logger, lines } = recordingLogger('warn')
-    const receiver = postgres.receiver({ timeoutMs: 100 }, { logger }).onAny(() => {})
+    const receiver = postgres.receiver({ timeoutMs: 300 }, { logger }).onAny(() => {})
     await receiver.ready()
     const claims = await postgres.claimsHeldUp()
     await accept(receiver, 'media')
