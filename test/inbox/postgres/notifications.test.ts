@@ -36,7 +36,7 @@ describe.skipIf(!findPostgres())('notifications', () => {
     const { opened, heard } = await listening()
     await say('due')
     await vi.waitFor(() => expect(heard).toEqual(['any', 'due']))
-    await postgres.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
+    await postgres.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query ~ '^SELECT max'")
     await vi.waitFor(() => expect(opened.isListening).toBe(false))
     await vi.waitFor(() => expect(heard).toEqual(['any', 'due', 'any']))
     await say('pause')
