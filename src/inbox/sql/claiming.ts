@@ -19,7 +19,7 @@ const waitIntervalMs = 200
 const pollMs = 250
 
 /** Lanes to hold at most because they end fast. */
-const maxLanes = 512
+const maxLanes = 128
 
 /** Time in which lanes end that are handled fast (ms). */
 const fastMs = 100
