@@ -111,14 +111,6 @@ test('events that arrive together share a commit, which accepts one event of eac
   expect(statements).toEqual(['BEGIN IMMEDIATE', 'COMMIT'])
 })
 
-test('keys of any text are told apart', async () => {
-  const { inbox } = started({ path: await freshPath() })
-  for (const key of ['\ud800', '\ud801', '\ufffd', 'a\u0000b', 'a\u0000c']) {
-    expect(await inbox.accept(eventOf(key))).toBe('accepted')
-    expect(await inbox.accept(eventOf(key))).toBe('duplicate')
-  }
-})
-
 test('events above maxWaiting are not accepted', async () => {
   const { inbox, calls } = started({ path: await freshPath(), maxWaiting: 2, concurrency: 1 })
   await inbox.accept(eventOf('running'))

@@ -171,16 +171,6 @@ describe('ids', () => {
   })
 })
 
-describe('an accept', () => {
-  test('is refused while as many wait as may, and those that run make room', async () => {
-    const { accept, claim } = await opened({ maxWaiting: 2 })
-    expect(await accept(eventOf('1'), eventOf('2'), eventOf('3'))).toEqual(['accepted', 'accepted', 'overloaded'])
-    await claim()
-    expect(await accept(eventOf('3'))).toEqual(['accepted'])
-    expect(await accept(eventOf('4'))).toEqual(['overloaded'])
-  })
-})
-
 test('a clock that was set back delays nothing longer than it was to wait, expectations included', async () => {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 24 * hourMs })
   onTestFinished(() => void vi.useRealTimers())

@@ -110,14 +110,6 @@ describe('a file in which many events wait', () => {
     expect((await until(keys.length)).toSorted()).toEqual(keys.toSorted())
   })
 
-  test('reports what waits to be accepted when it is closed, or rejects it', async () => {
-    const { inbox } = started({ path: await fileOf(5_000) })
-    const accepted = Promise.resolve(inbox.accept(eventOf('new'))).catch(({ code }) => code)
-    const { unfinished } = await inbox.close({ timeoutMs: 0 })
-    const isReported = unfinished.some(({ event }) => event.key === 'new')
-    expect(await accepted).toBe(isReported ? 'accepted' : 'closing')
-  })
-
   test('is handled completely after a crash in the middle', async () => {
     const path = await fileOf(300)
     const first = started({ path })

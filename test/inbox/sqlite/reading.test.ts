@@ -80,26 +80,6 @@ describe('a file with 100,000 handled events', () => {
   })
 })
 
-test('keys and media ids of any text are found again', async () => {
-  const { inbox, calls } = started({ path: await freshPath() })
-  const texts = ['\ud800', '\ud801', '\ufffd', 'a\u0000b', 'a\u0000c', '"', '[', '["encoding.finished","x"', "'); --"]
-  for (const text of texts) {
-    await inbox.accept(eventOf(text, text))
-    ;(await calls.next()).finish()
-    await until(async () => (await inbox.events?.get(text))?.state === 'handled')
-  }
-  for (const text of texts) {
-    expect(await inbox.events?.get(text)).toMatchObject({ key: text, mediaId: text })
-    expect(await inbox.history?.(text)).toMatchObject([{ key: text, mediaId: text }])
-  }
-  // A key as the receiver makes it, with the type and the media id at its start.
-  const key = JSON.stringify(['encoding.finished', '\ud800"', 'user', '2026-03-01T12:00:00Z', '', 'done'])
-  await inbox.accept(eventOf(key, '\ud800"'))
-  ;(await calls.next()).finish()
-  await until(async () => (await inbox.events?.get(key))?.state === 'handled')
-  expect((await inbox.events?.list({ mediaId: '\ud800"' }))?.events).toMatchObject([{ key, mediaId: '\ud800"' }])
-})
-
 test('a handled event shows the handlers that completed, and has no payload any more', async () => {
   const path = await freshPath()
   const { inbox, calls } = started({ path })

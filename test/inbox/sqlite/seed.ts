@@ -1,7 +1,7 @@
 import { writeHead } from '../../../src/inbox/sql/head.ts'
+import { hashMedia } from '../../../src/inbox/sqlite/dialect.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { hashKey } from '../../../src/inbox/sqlite/hash.ts'
-import { hashMedia } from '../../../src/inbox/sqlite/dialect.ts'
 import type { SqliteDatabase } from '../../../src/inbox/sqlite.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { started } from './sqlite-tests.ts'
