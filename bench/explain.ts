@@ -61,9 +61,7 @@ function steps(of: PostgresSteps): Record<string, Step<unknown>> {
     accept: of.accept([{ ...newEvent('new'), changes: undefined }]),
     'accept with expectations': of.accept([newEvent('newer')]),
     overdue: of.overdue(100),
-    fire: of.fire([
-      { hash: hashKey('fired'), media, place: { event: '{}', head: '[]', owed: '[]', due: '0', trace: null } },
-    ]),
+    fire: of.fire([{ hash: hashKey('fired'), media, place: { ...newEvent('fired'), media } }]),
     claim: of.claim({ owner, lanes: 32, marked: 1, waits: true }),
     settle: of.settle(owner, [{ ...lane, release: { hasMore: false, restMs: undefined } }], [event]),
     count: of.count({ owner, media, turn: 0, id: 199_999 }, 0, 1),
