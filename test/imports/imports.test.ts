@@ -73,7 +73,7 @@ test.each([
   ['src/events/key.ts', "import { randomUUID } from 'node:crypto'", 'node:crypto: events may import #crypto'],
   ['src/events/media-service/wire.ts', "import 'zod'", /^zod: .* may import zod\/mini, zod\/v4\/core$/],
   ['src/handlers/a.ts', "const lru = await import('lru-cache')", 'lru-cache: handlers may import nothing'],
-  ['src/inbox/sqlite-tables/a.ts', "import 'node:fs'", 'node:fs: inbox may import #crypto, lru-cache'],
+  ['src/inbox/sql/a.ts', "import 'node:fs'", 'node:fs: inbox may import #crypto, lru-cache'],
   ['src/inbox/postgres.ts', "import type { Redis } from 'ioredis'", /^ioredis: inbox\/postgres may import/],
   ['src/inbox/postgres/a.ts', "type Queue = import('bullmq').Queue", /^bullmq: inbox\/postgres may import/],
   ['src/internal/a.ts', "export * from 'node:os'", 'node:os: internal may import nothing'],

@@ -114,9 +114,9 @@ test('the exported names grow only in a reviewed change', () => {
       ],
       "/testing": [
         "adapterContract",
+        "databaseContract",
         "deliver",
         "encodePayload",
-        "databaseContract",
         "inboxContract",
         "makeDelivery",
         "samplePayload",

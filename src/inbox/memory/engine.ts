@@ -75,7 +75,7 @@ export class MemoryEngine implements Parking {
     job.since = Date.now()
     const next = new JobAttempt(job, this)
     job.attempt = next
-    const renewing = this.#settling.renewed(job)
+    const renewing = job.renewed()
     if (renewing === undefined) return this.#run(job, next)
     void renewing.then(() => this.#run(job, next))
   }

@@ -70,6 +70,11 @@ export class Job {
     return this.#claims.isOver?.(this.key) === true
   }
 
+  /** Resolves once an expired lease is renewed or lost. `undefined` if it has not expired. */
+  renewed(): Promise<undefined> | undefined {
+    return this.#claims.renewed?.(this.key)
+  }
+
   /** Moves on to the next attempt, with a new number unless `counts` is `false`. */
   nextAttempt(completed: readonly string[], failures: readonly HandlerFailure[], counts?: false): void {
     this.failedAttempts = this.failedWith(failures)

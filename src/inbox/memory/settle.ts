@@ -22,11 +22,6 @@ export class MemorySettling {
     this.#deadLetters = deadLetters
   }
 
-  /** Resolves when the lease of a claim is renewed. `undefined` if it has not expired. */
-  renewed({ key }: Job): Promise<undefined> | undefined {
-    return this.#claims.renewed?.(key)
-  }
-
   /** Returns earlier attempts at a failed `handleNow` event: the sender's retry skips the handlers that succeeded. */
   earlierAttempts(key: string): EarlierAttempts | undefined {
     return this.#failed?.get(key)

@@ -80,12 +80,6 @@ export class HeldLane {
     return this.#unrecorded.size > 0 || this.release !== undefined
   }
 
-  get unrecordedEnds(): number {
-    let ends = 0
-    for (const { event } of this.#unrecorded.values()) if (event.kind !== 'progress') ends++
-    return ends
-  }
-
   /** True if the event may have made a process crash. */
   isSuspect({ crashes }: StoredEvent): boolean {
     return this.marks > 0 || crashes > 0
