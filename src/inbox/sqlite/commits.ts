@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import type { Timer } from '../../internal/timers.ts'
 import type { Counter } from './accepting.ts'
 import { inTransaction, isBusy, isSnapshotLock } from './connection.ts'
 import type { CommitOptions } from './database.ts'
@@ -8,6 +9,9 @@ import type { OwnedFile } from './file.ts'
 const lockTimeoutMs = 1_800
 
 const lockRetryMs = 3
+
+/** Longest wait of a write that can wait for another one's commit (ms). */
+const maxDeferralMs = 20
 
 interface Write extends CommitOptions {
   run(): void
@@ -35,6 +39,8 @@ export class GroupCommit {
   readonly #reports: CommitReports
   #writes: Write[] = []
   #isScheduled = false
+  /** Set while a write waits for another one. */
+  #deferral: Timer | undefined
   #rejection: WebhookError | undefined
   /** The write that runs. */
   #current: Write | undefined
@@ -57,8 +63,15 @@ export class GroupCommit {
         result = write()
       }
       this.#writes.push({ ...options, run, committed: () => resolve(result), failed: reject, deadline: undefined })
-      this.#schedule()
+      if (options?.canWait) this.#defer()
+      else this.#schedule()
     })
+  }
+
+  /** The next write comes with it. Not a third one: the engine may wait for this one. */
+  #defer(): void {
+    if (this.#deferral !== undefined) return this.#schedule()
+    if (!this.#isScheduled) this.#deferral = setTimeout(() => this.#flush(), maxDeferralMs)
   }
 
   #schedule(delayMs?: number): void {
@@ -73,6 +86,8 @@ export class GroupCommit {
   }
 
   #flush(): void {
+    clearTimeout(this.#deferral)
+    this.#deferral = undefined
     const writes = this.#writes
     this.#writes = []
     this.#commit(writes)

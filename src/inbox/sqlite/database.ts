@@ -56,6 +56,8 @@ export interface CommitOptions {
   readonly isHandlers?: boolean
   /** See {@link SqliteStep.isLight}. */
   readonly isLight?: boolean
+  /** See {@link SqliteStep.canWait}. */
+  readonly canWait?: boolean
 }
 
 /** What a file, an object's storage and a file that is only inspected have in common: SQLite, called synchronously. */
@@ -100,8 +102,8 @@ export abstract class SyncDatabase implements Database {
   async ready(): Promise<void> {}
 
   async run<Result>(step: Step<Result>): Promise<Result> {
-    const { run, committed, isLight = false } = step as SqliteStep<Result>
-    const result = await this.commit(run, { isLight })
+    const { run, committed, isLight = false, canWait = false } = step as SqliteStep<Result>
+    const result = await this.commit(run, { isLight, canWait })
     committed?.()
     if (result instanceof WebhookError) throw result
     return result

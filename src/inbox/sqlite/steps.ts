@@ -30,6 +30,8 @@ export interface SqliteStep<out Result> extends Step<Result> {
   committed?(): void
   /** True if it may be lost with the power, as long as nothing that depends on it is kept. */
   readonly isLight?: boolean
+  /** True if nobody waits for its commit: it shares that of the next deliveries. */
+  readonly canWait?: boolean
 }
 
 export interface StepsOptions {
@@ -135,7 +137,9 @@ export class SqliteSteps implements Statements {
     lanes: readonly SettledLane[],
     events: readonly SettledEvent[],
   ): SqliteStep<readonly RecordedLane[]> {
-    return { run: () => this.#settling.settle(owner, lanes, events) }
+    // The next handler of an event waits for its progress, and the next suspect for the end of the one before.
+    const canWait = events.every(({ kind }) => kind !== 'progress') && lanes.every(({ clear }) => !clear)
+    return { run: () => this.#settling.settle(owner, lanes, events), canWait }
   }
 
   count({ owner, media, turn, id }: HeldEvent, from: number, to: number): SqliteStep<boolean> {
