@@ -52,25 +52,31 @@ export class LaneReader {
 
   /** Reads delayed events, then untried ones, at least one. */
   #readLane(media: number, position: number, maxOfLane: number, now: number): { rows: EventRow[]; hasMore: boolean } {
+    const delayedAfter = (last?: EventRow) =>
+      this.#isStrict ? [media, last?.id ?? 0, rowsPerRead] : [media, last?.dueAt ?? -1, last?.id ?? 0, now, rowsPerRead]
+    const untriedAfter = (last?: EventRow) => [media, last?.id ?? position, rowsPerRead]
+    const first = this.#sql.first.all(...delayedAfter(), ...untriedAfter()) as EventRow[]
+    const delayed = this.#pages(first, true, (last) => this.#sql.delayed.all(...delayedAfter(last)) as EventRow[])
+    const untried = this.#pages(first, false, (last) => this.#sql.untried.all(...untriedAfter(last)) as EventRow[])
     const rows: EventRow[] = []
     let text = 0
-    const delayedAfter = (last?: EventRow) =>
-      this.#sql.delayed.all(
-        ...[media, ...(this.#isStrict ? [last?.id ?? 0] : [last?.dueAt ?? -1, last?.id ?? 0, now]), rowsPerRead],
-      )
-    const untriedAfter = (last?: EventRow) => this.#sql.untried.all(media, last?.id ?? position, rowsPerRead)
-    for (const readAfter of [delayedAfter, untriedAfter]) {
-      let found: EventRow[] = []
-      do {
-        found = readAfter(found.at(-1)) as EventRow[]
-        for (const row of found) {
-          if (rows.length === maxEvents || (rows.length > 0 && text + row.event.length > maxOfLane))
-            return { rows, hasMore: true }
-          rows.push(row)
-          text += row.event.length
-        }
-      } while (found.length === rowsPerRead)
-    }
+    for (const pages of [delayed, untried])
+      for (const row of pages) {
+        if (rows.length === maxEvents || (rows.length > 0 && text + row.event.length > maxOfLane))
+          return { rows, hasMore: true }
+        rows.push(row)
+        text += row.event.length
+      }
     return { rows, hasMore: false }
+  }
+
+  /** Delayed or untried events, page by page, as far as somebody reads. */
+  *#pages(first: readonly EventRow[], isDelayed: boolean, next: (last?: EventRow) => EventRow[]): Generator<EventRow> {
+    let page = first.filter(({ dueAt }) => (dueAt !== null) === isDelayed)
+    yield* page
+    while (page.length === rowsPerRead) {
+      page = next(page.at(-1))
+      yield* page
+    }
   }
 }

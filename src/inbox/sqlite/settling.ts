@@ -26,23 +26,36 @@ export class Settling {
     return [...held.values()].map(({ lane, readyAt }) => this.#settleLane(lane, readyAt, now))
   }
 
-  #settleEvent({ id, kind, attempts, counts, delayMs, failed, ...event }: SettledEvent, now: number): void {
-    const row = this.#sql.event.get(id, attempts - Number(counts)) as { completed: string } | null | undefined
-    if (!row) return
-    const completed = union(row.completed, event.completed)
-    const attempt = [attempts, completed, failed ?? null, Number(event.late)]
+  #settleEvent(event: SettledEvent, now: number): void {
+    // Most have recorded nothing yet.
+    if (!this.#record(event, '[]', now)) {
+      const row = this.#sql.completed.get(event.id) as { completed: string } | null | undefined
+      if (!row || !this.#record(event, row.completed, now)) return
+    }
+    if (event.kind === 'end' || event.kind === 'dead') this.#counter.unfinished--
+  }
+
+  /** False if the event has been settled, or has not recorded just `stored` as completed. */
+  #record(
+    { id, kind, attempts, counts, delayMs, failed, ...event }: SettledEvent,
+    stored: string,
+    now: number,
+  ): boolean {
+    const completed = union(stored, event.completed)
+    const late = Number(event.late)
+    const attempt = [attempts, completed, failed ?? null, late]
+    const unsettled = [id, attempts - Number(counts), stored]
     switch (kind) {
       case 'progress':
-        this.#sql.progress.run(completed, Number(event.late), id)
-        break
+        return hasChanged(this.#sql.progress.run(completed, late, ...unsettled))
       case 'end':
       case 'dead':
-        this.#sql[kind].run(...attempt, now, id)
-        this.#counter.unfinished--
-        break
-      default:
+        return hasChanged(this.#sql[kind].run(...attempt, now, ...unsettled))
+      default: {
         // A release tells nothing about a crash.
-        this.#sql.retry.run(...attempt, Math.ceil(now + delayMs), now, Number(kind === 'release'), id)
+        const isRelease = Number(kind === 'release')
+        return hasChanged(this.#sql.retry.run(...attempt, Math.ceil(now + delayMs), now, isRelease, ...unsettled))
+      }
     }
   }
 
@@ -67,6 +80,8 @@ export class Settling {
     return found?.due ?? (hasMore ? now : null)
   }
 }
+
+const hasChanged = ({ changes }: { readonly changes: number | bigint }): boolean => Number(changes) > 0
 
 /** A transaction may have recorded more than this process knows. */
 function union(stored: string, names: readonly string[]): string {

@@ -66,16 +66,22 @@ const eventColumns = `id, event, trace, received_at AS receivedAt, owed, attempt
   due_at AS dueAt, coalesce(due_at, since, received_at) AS since`
 
 /** A few rows at a time, since a row may have 64 KiB. */
-export const read = (isStrict: boolean) => ({
-  /** Strict: also those that are not due yet, since nothing may overtake them. */
-  delayed: `SELECT ${eventColumns} FROM inbox_event WHERE media = ? AND
-    ${isStrict ? 'due_at IS NOT NULL AND id > ? ORDER BY id' : '(due_at, id) > (?, ?) AND due_at <= ? ORDER BY due_at, id'} LIMIT ?`,
-  /** `died_at`, `ended_at`: a lane that was made again starts at position 0. */
-  untried: `SELECT ${eventColumns} FROM inbox_event
-    WHERE media = ? AND id > ? AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL ORDER BY id LIMIT ?`,
-})
+export function read(isStrict: boolean) {
+  // Strict: also those that are not due yet, since nothing may overtake them.
+  const after = isStrict
+    ? 'due_at IS NOT NULL AND id > ? ORDER BY id'
+    : '(due_at, id) > (?, ?) AND due_at <= ? ORDER BY due_at, id'
+  const delayed = `SELECT ${eventColumns} FROM inbox_event WHERE media = ? AND ${after} LIMIT ?`
+  // `died_at`, `ended_at`: a lane that was made again starts at position 0.
+  const untried = `SELECT ${eventColumns} FROM inbox_event
+    WHERE media = ? AND id > ? AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL ORDER BY id LIMIT ?`
+  return { first: `SELECT * FROM (${delayed}) UNION ALL SELECT * FROM (${untried})`, delayed, untried }
+}
 
 const isHeld = 'media = ? AND owner = ? AND turn = ?'
+
+/** `attempts`: a settle that is repeated changes nothing. `completed`: a transaction may have recorded more. */
+const isUnsettled = 'id = ? AND attempts = ? AND completed = ? AND ended_at IS NULL AND died_at IS NULL'
 
 const attempt = 'attempts = ?, completed = ?, failed = coalesce(?, failed), late = max(late, ?)'
 const lane = 'position = max(position, ?), latest_at = coalesce(max(latest_at, ?), ?, latest_at), crashes = crashes * ?'
@@ -86,13 +92,12 @@ export const settle = (isStrict: boolean) => ({
    * earlier one would jump over untried events.
    */
   held: `SELECT ready_at AS readyAt FROM inbox_lane WHERE ${isHeld} AND position >= ?`,
-  /** `attempts`: a settle that is repeated changes nothing. */
-  event: 'SELECT completed FROM inbox_event WHERE id = ? AND attempts = ? AND ended_at IS NULL AND died_at IS NULL',
   end: `UPDATE inbox_event SET ${attempt}, ended_at = ?, event = NULL, crashes = 0, due_at = NULL, delayed_at = NULL
-    WHERE id = ?`,
-  dead: `UPDATE inbox_event SET ${attempt}, died_at = ?, crashes = 0, due_at = NULL, delayed_at = NULL WHERE id = ?`,
-  retry: `UPDATE inbox_event SET ${attempt}, due_at = ?, delayed_at = ?, crashes = crashes * ? WHERE id = ?`,
-  progress: 'UPDATE inbox_event SET completed = ?, late = max(late, ?) WHERE id = ?',
+    WHERE ${isUnsettled}`,
+  dead: `UPDATE inbox_event SET ${attempt}, died_at = ?, crashes = 0, due_at = NULL, delayed_at = NULL WHERE ${isUnsettled}`,
+  retry: `UPDATE inbox_event SET ${attempt}, due_at = ?, delayed_at = ?, crashes = crashes * ? WHERE ${isUnsettled}`,
+  progress: `UPDATE inbox_event SET completed = ?, late = max(late, ?) WHERE ${isUnsettled}`,
+  completed: 'SELECT completed FROM inbox_event WHERE id = ?',
   /** Strict: the first event decides; loose: the first that is due. */
   due: `SELECT due_at AS due FROM inbox_event WHERE media = ? AND due_at IS NOT NULL
     ORDER BY ${isStrict ? 'id' : 'due_at'} LIMIT 1`,
