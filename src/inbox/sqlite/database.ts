@@ -51,13 +51,9 @@ export const limitsOf = ({
 const startRetryMs = 1_000
 
 /** How a write is committed. */
-export interface CommitOptions {
+export interface CommitOptions extends Pick<SqliteStep<unknown>, 'isLight' | 'canWait'> {
   /** True for a handler's write: it may throw, and make the commit fail. */
   readonly isHandlers?: boolean
-  /** See {@link SqliteStep.isLight}. */
-  readonly isLight?: boolean
-  /** See {@link SqliteStep.canWait}. */
-  readonly canWait?: boolean
 }
 
 /** What a file, an object's storage and a file that is only inspected have in common: SQLite, called synchronously. */

@@ -28,9 +28,7 @@ export class Expiration {
   }
 
   #expireEvents([oldestKept, newestKept]: readonly [number, number]): boolean {
-    interface Page extends Record<'count' | 'oldest' | 'newest', number> {
-      readonly last: number | null
-    }
+    type Page = Record<'count' | 'oldest' | 'newest', number> & { readonly last: number | null }
     const { last, count, oldest, newest } = this.#sql.page.get(this.#event) as Page
     const page = [this.#event, last ?? this.#event, oldestKept, newestKept]
     const media = this.#sql.media.all(...page) as { media: number | null }[]

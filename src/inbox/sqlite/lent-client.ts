@@ -37,14 +37,10 @@ export class LentClient {
     } finally {
       this.#isIntact = undefined
       this.#rolledBack = undefined
-      this.#closeCursors()
+      // An open cursor keeps its snapshot. After a write by another connection, this one could no longer write.
+      for (const cursor of this.#cursors) close(cursor)
+      this.#cursors.clear()
     }
-  }
-
-  /** An open cursor keeps its snapshot. After a write by another connection, this one could no longer write. */
-  #closeCursors(): void {
-    for (const cursor of this.#cursors) close(cursor)
-    this.#cursors.clear()
   }
 
   #guard(target: object): object {

@@ -45,18 +45,11 @@ export class Settling {
     const late = Number(event.late)
     const attempt = [attempts, completed, failed ?? null, late]
     const unsettled = [id, attempts - Number(counts), stored]
-    switch (kind) {
-      case 'progress':
-        return hasChanged(this.#sql.progress.run(completed, late, ...unsettled))
-      case 'end':
-      case 'dead':
-        return hasChanged(this.#sql[kind].run(...attempt, now, ...unsettled))
-      default: {
-        // A release tells nothing about a crash.
-        const isRelease = Number(kind === 'release')
-        return hasChanged(this.#sql.retry.run(...attempt, Math.ceil(now + delayMs), now, isRelease, ...unsettled))
-      }
-    }
+    if (kind === 'progress') return hasChanged(this.#sql.progress.run(completed, late, ...unsettled))
+    if (kind === 'end' || kind === 'dead') return hasChanged(this.#sql[kind].run(...attempt, now, ...unsettled))
+    // A release tells nothing about a crash.
+    const isRelease = Number(kind === 'release')
+    return hasChanged(this.#sql.retry.run(...attempt, Math.ceil(now + delayMs), now, isRelease, ...unsettled))
   }
 
   #settleLane({ media, last, clear, release, ...settled }: SettledLane, readyAt: number | null, now: number) {

@@ -3,10 +3,12 @@ import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
 import type { GroupCommit } from './commits.ts'
-import type { SqliteStatement } from './connection.ts'
+import { prepareAll } from './connection.ts'
 import type { OwnedFile } from './file.ts'
 
 const lookMs = 250
+
+const pragmas = { version: 'PRAGMA data_version', checkpoint: 'PRAGMA main.wal_checkpoint(PASSIVE)' }
 
 /** Suspicious WAL size (bytes). SQLite checkpoints from 16 MB on. */
 const largeBytes = 64 * 1_024 * 1_024
@@ -24,8 +26,7 @@ export interface WatchOptions {
 /** Notices other processes' changes to the file, its loss, and an open read because of which the WAL keeps growing. */
 export class FileWatch {
   readonly #options: WatchOptions
-  readonly #readVersion: SqliteStatement
-  readonly #checkpoint: SqliteStatement
+  readonly #sql
   readonly #outage = new OutageLog()
   readonly #growth = new OutageLog()
   #version: number | undefined
@@ -33,9 +34,7 @@ export class FileWatch {
 
   constructor(options: WatchOptions) {
     this.#options = options
-    const { database } = options.file
-    this.#readVersion = database.prepare('PRAGMA data_version')
-    this.#checkpoint = database.prepare('PRAGMA main.wal_checkpoint(PASSIVE)')
+    this.#sql = prepareAll(options.file.database, pragmas)
     this.#version = this.#currentVersion()
     this.#timer = setInterval(() => this.#look(), lookMs)
     unref(this.#timer)
@@ -43,7 +42,7 @@ export class FileWatch {
 
   /** A number that changes with every write by another connection. */
   #currentVersion(): number {
-    return (this.#readVersion.get() as { data_version: number }).data_version
+    return (this.#sql.version.get() as { data_version: number }).data_version
   }
 
   #look(): void {
@@ -75,7 +74,10 @@ export class FileWatch {
 
   #isStuck(): boolean {
     try {
-      const { log, checkpointed } = this.#checkpoint.get() as { readonly log: number; readonly checkpointed: number }
+      const { log, checkpointed } = this.#sql.checkpoint.get() as {
+        readonly log: number
+        readonly checkpointed: number
+      }
       return log - checkpointed > stuckPages
     } catch {
       // SQLITE_LOCKED: this connection has the open read.
