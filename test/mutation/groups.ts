@@ -10,7 +10,7 @@ export interface Group {
 
 const memoryInbox = [
   'test/inbox/memory{,/**/*}.test.ts',
-  'test/inbox/define-inbox.test.ts',
+  'test/inbox/{define-inbox,lanes}.test.ts',
   'test/contract/inbox-memory.test.ts',
 ]
 
@@ -48,7 +48,7 @@ export const groups = {
     tests: ['test/idempotency/redis*.test.ts', 'test/contract/store-redis*.test.ts'],
   },
   memory: {
-    mutate: ['src/inbox/{memory,inbox,reading,closing,define-inbox}.ts', 'src/inbox/{memory,engine,operations}/**'],
+    mutate: ['src/inbox/{memory,inbox,lanes,reading,closing,define-inbox}.ts', 'src/inbox/{memory,engine,operations}/**'],
     tests: [
       ...memoryInbox,
       'test/contract/inbox-sqlite.test.ts',
