@@ -41,7 +41,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
   #failures: AttemptFailures | undefined
   /** `true` if handlers are skipped: paused, at their limit, or registered in another process only. */
   #isPartial: boolean | undefined
-  /** Longest put-back delay among the handlers skipped at their limit (ms). */
+  /** Longest release among the handlers skipped at their limit (ms). */
   #nextTurnMs = 0
 
   constructor(
@@ -92,7 +92,7 @@ class Dispatch implements RunOwner, LimitedRun, ParkedRun {
         if (limiter === undefined || limiter.enter(this)) return this.#run(next)
         if (this.#attempt.park?.(this)) return
         limiter.leave(this)
-        this.#nextTurnMs = Math.max(this.#nextTurnMs, limiter.putBackMs())
+        this.#nextTurnMs = Math.max(this.#nextTurnMs, limiter.releaseMs())
       }
       this.#isPartial = true
     }

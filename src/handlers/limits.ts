@@ -56,14 +56,14 @@ class Pace {
   }
 }
 
-/** Maximum delay of an event that is put back (ms). A deploy may change the limit meanwhile. */
-const maxPutBackMs = 600_000
+/** Longest release of an event (ms). A deploy may change the limit meanwhile. */
+const maxReleaseMs = 600_000
 
-/** Events put back come due in batches, so one claim takes several. Up to this many turns and this long (ms). */
-const putBackBatch = { turns: 4, ms: 1_000 }
+/** Released events come due in batches, so one claim takes several. Up to this many turns and this long (ms). */
+const releaseBatch = { turns: 4, ms: 1_000 }
 
 /** Events come back slightly faster than they run, or slow claims would leave the handler idle. */
-const putBackSpacing = 0.9
+const releaseSpacing = 0.9
 
 /** Limits one handler's runs, first come, first served. A timed-out run holds its permit until it settles. */
 export class Limiter {
@@ -75,8 +75,8 @@ export class Limiter {
   #running = 0
   #timer: Timer | undefined
   #meanMs = 1_000
-  /** Turn of the last event that was put back (`performance.now()`, ms). */
-  #putBackAt = 0
+  /** Turn of the last event that was released (`performance.now()`, ms). */
+  #releasedUntil = 0
 
   constructor({ concurrency = Number.POSITIVE_INFINITY, rate }: Limits) {
     this.#concurrency = concurrency
@@ -115,14 +115,14 @@ export class Limiter {
     for (const run of [...this.#waiting]) run.called()
   }
 
-  /** Delay of an event that is put back (ms). Counts half of the queue as ahead of it, or the queue could run dry. */
-  putBackMs(): number {
+  /** How long to release an event (ms). Counts half of the queue as ahead of it, or the queue could run dry. */
+  releaseMs(): number {
     const now = performance.now()
     const eachMs = Math.max(this.#pace?.intervalMs ?? 0, this.#meanMs / this.#concurrency, 1)
-    const turnAt = Math.max(this.#putBackAt, now + (this.#waiting.size / 2) * eachMs) + putBackSpacing * eachMs
-    this.#putBackAt = Math.min(turnAt, now + maxPutBackMs)
-    const stepMs = Math.min(putBackBatch.turns * eachMs, putBackBatch.ms)
-    return Math.ceil(this.#putBackAt / stepMs) * stepMs - now
+    const turnAt = Math.max(this.#releasedUntil, now + (this.#waiting.size / 2) * eachMs) + releaseSpacing * eachMs
+    this.#releasedUntil = Math.min(turnAt, now + maxReleaseMs)
+    const stepMs = Math.min(releaseBatch.turns * eachMs, releaseBatch.ms)
+    return Math.ceil(this.#releasedUntil / stepMs) * stepMs - now
   }
 
   /** Wraps the handler to release the permit once it settles. */

@@ -157,15 +157,15 @@ describe('concurrency', () => {
   })
 })
 
-describe('the turn of an event that is put back', () => {
+describe('the turn of an event that is released', () => {
   const parked = (limiter: Limiter, count: number) => {
     for (let runs = 0; runs <= count; runs++) limiter.enter({ called() {} })
   }
 
-  test('is behind half of those that wait, and behind those put back before', () => {
+  test('is behind half of those that wait, and behind those released before', () => {
     const limiter = new Limiter({ rate: '10/s' })
     parked(limiter, 100)
-    const turns = Array.from({ length: 1_000 }, () => limiter.putBackMs())
+    const turns = Array.from({ length: 1_000 }, () => limiter.releaseMs())
     expect(turns[0]).toBeGreaterThanOrEqual(5_000)
     expect(turns[0]).toBeLessThanOrEqual(5_500)
     // A little sooner than a thousand runs take.
@@ -179,7 +179,7 @@ describe('the turn of an event that is put back', () => {
   test('is in ten minutes at the latest', () => {
     const limiter = new Limiter({ rate: '1/h' })
     parked(limiter, 100)
-    for (let events = 0; events < 10; events++) expect(limiter.putBackMs()).toBeLessThanOrEqual(601_000)
+    for (let events = 0; events < 10; events++) expect(limiter.releaseMs()).toBeLessThanOrEqual(601_000)
   })
 
   test('follows from the duration of runs without a rate', async () => {
@@ -191,7 +191,7 @@ describe('the turn of an event that is put back', () => {
       await vi.advanceTimersByTimeAsync(200)
     }
     parked(limiter, 100)
-    const turnMs = limiter.putBackMs()
+    const turnMs = limiter.releaseMs()
     expect(turnMs).toBeGreaterThan(4_500)
     expect(turnMs).toBeLessThan(6_000)
   })

@@ -366,7 +366,7 @@ export interface Database {
   ): Promise<Result>
   /** Tells what kind of error it is. `undefined`: the same step would fail again. */
   failure(error: unknown): Failure
-  /** Starts listening. Absent if the storage tells nothing. Resolves before signals arrive. */
+  /** Starts listening. Absent if the storage tells nothing. */
   listen?(listener: DatabaseListener): void
   /** True while signals of all other processes arrive: without, the engine polls. */
   readonly isListening: boolean
