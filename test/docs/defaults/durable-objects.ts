@@ -4,7 +4,7 @@ import type { ObjectStorage } from '../../../src/storage/durable-objects.ts'
 import { storageInNode } from '../../inbox/durable-object/storage-in-node.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
 import { untyped } from '../../support/untyped.ts'
-import { ages, ttlFrom } from './durable.ts'
+import { ages, endedEvent, ttlFrom } from './durable.ts'
 import { elapsed, never, type Observations, required } from './elapsed.ts'
 import { concurrencyOf, maxDeadLettersOf, maxWaitingOf, withOpen } from './inboxes.ts'
 
@@ -78,12 +78,11 @@ export const ofInboxObject: Observations = {
     const storage = storageInNode()
     const { sql } = storage
     await withOpen(inObject(storage), async () => {})
-    for (const age of ages)
-      sql.exec('INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, 0)', `${age}`, Date.now() - age)
+    for (const age of ages) sql.exec(endedEvent, `${age}`, Date.now() - age)
     // An object cleans up when it wakes.
     return withOpen(inObject(storage), async () => {
       await new Promise((resolve) => setTimeout(resolve, 50))
-      const [row] = sql.exec('SELECT count(*) AS count FROM inbox_key').toArray()
+      const [row] = sql.exec('SELECT count(*) AS count FROM inbox_event').toArray()
       return ttlFrom(row?.['count'] as number)
     })
   },

@@ -21,6 +21,9 @@ export const ages = Array.from({ length: 100 }, (_, hours) => [
   hours * hour + 59 * minute,
 ]).flat()
 
+/** Inserts an event that has ended, into a file or an object. */
+export const endedEvent = 'INSERT INTO inbox_event (hash, media, received_at, ended_at) VALUES (?1, 0, ?2, ?2)'
+
 /** The time between the oldest key that was kept and the next one. */
 export const ttlFrom = (kept: number): number => ((ages[kept - 1] as number) + (ages[kept] as number)) / 2
 
@@ -38,9 +41,9 @@ const sqliteTtl = () =>
   withFile(async (path) => {
     await withOpen(sqliteInbox({ path }), async () => {})
     const file = new Libsql(path)
-    const insert = file.prepare('INSERT INTO inbox_key (hash, accepted_at, media) VALUES (?, ?, 0)')
+    const insert = file.prepare(endedEvent)
     for (const age of ages) insert.run(`${age}`, Date.now() - age)
-    const count = () => (file.prepare('SELECT count(*) AS count FROM inbox_key').get() as { count: number }).count
+    const count = () => (file.prepare('SELECT count(*) AS count FROM inbox_event').get() as { count: number }).count
     const kept = await withOpen(sqliteInbox({ path }), async () => {
       await until(async () => count() < ages.length)
       return count()
@@ -75,7 +78,7 @@ export const ofPostgresInbox = (server: () => PostgresServer): Observations => {
     schema: () =>
       withOpen(withoutSchema(), async (opened) => {
         await opened.inbox.ready?.()
-        const [row] = await server().query("SELECT schemaname FROM pg_tables WHERE tablename = 'dead_letter'")
+        const [row] = await server().query("SELECT schemaname FROM pg_tables WHERE tablename = 'lane'")
         return row?.['schemaname']
       }),
     handles: () =>
@@ -87,16 +90,16 @@ export const ofPostgresInbox = (server: () => PostgresServer): Observations => {
     leaseMs: () =>
       withOpen(inbox('lease'), async (opened) => {
         await opened.inbox.ready?.()
-        const left = 'SELECT EXTRACT(epoch FROM expires_at - clock_timestamp()) * 1000 AS ms FROM lease.owner'
+        const left = 'SELECT EXTRACT(epoch FROM expires_at - clock_timestamp()) * 1000 AS ms FROM lease.process'
         await until(async () => (await server().query(left)).length === 1)
         const [row] = await server().query(left)
         return given(Number(row?.['ms']))
       }),
     async ttlMs() {
       await withOpen(inbox('ttl'), async (opened) => opened.inbox.ready?.())
-      const values = ages.map((age, id) => `(md5('${id}')::uuid, ${id}, now() - ${age} * interval '1 ms')`)
-      await server().query(`INSERT INTO ttl.key VALUES ${values}`)
-      const count = async () => (await server().query('SELECT FROM ttl.key')).length
+      const values = ages.map((age, id) => `(md5('${id}')::uuid, 0, now(), now() - ${age} * interval '1 ms')`)
+      await server().query(`INSERT INTO ttl.event (hash, media, received_at, ended_at) VALUES ${values}`)
+      const count = async () => (await server().query('SELECT FROM ttl.event')).length
       return withOpen(inbox('ttl'), async () => {
         await until(async () => (await count()) < ages.length)
         return ttlFrom(await count())
@@ -105,7 +108,8 @@ export const ofPostgresInbox = (server: () => PostgresServer): Observations => {
     timeoutMs: () => timeoutOf((port) => postgresInbox({ connection: `postgres://nobody@127.0.0.1:${port}/none` })),
     listen: () =>
       withOpen(inbox('listening'), async () => {
-        const listening = "SELECT FROM pg_stat_activity WHERE query LIKE 'LISTEN%listening%'"
+        // After it has begun to listen, the connection looks for what came before.
+        const listening = "SELECT FROM pg_stat_activity WHERE query ~ '^(LISTEN|SELECT max).*listening'"
         await until(async () => (await server().query(listening)).length > 0)
         return true
       }),
