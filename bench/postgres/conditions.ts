@@ -111,7 +111,9 @@ async function handleAll(queue: NewQueue): Promise<void> {
   const batch = handled / 20
   for (let left = handled; left > 0; left -= batch) {
     await fill(queue, batch)
-    await query(`UPDATE ${name}.lane SET owner = gen_random_uuid(), turn = turn + 1, ready_at = 'infinity' WHERE ready_at < 'infinity'`)
+    await query(
+      `UPDATE ${name}.lane SET owner = gen_random_uuid(), turn = turn + 1, ready_at = 'infinity' WHERE ready_at < 'infinity'`,
+    )
     await query(`UPDATE ${name}.event SET attempts = 1, event = NULL, ended_at = now() WHERE ended_at IS NULL`)
     await query(
       `UPDATE ${name}.lane SET owner = NULL, position = (SELECT max(id) FROM ${name}.event) WHERE owner IS NOT NULL`,
