@@ -48,7 +48,10 @@ export const groups = {
     tests: ['test/idempotency/redis*.test.ts', 'test/contract/store-redis*.test.ts'],
   },
   memory: {
-    mutate: ['src/inbox/{memory,inbox,lanes,reading,closing,define-inbox}.ts', 'src/inbox/{memory,engine,operations}/**'],
+    mutate: [
+      'src/inbox/{memory,inbox,lanes,reading,closing,define-inbox}.ts',
+      'src/inbox/{memory,engine,operations}/**',
+    ],
     tests: [
       ...memoryInbox,
       'test/contract/inbox-sqlite.test.ts',
