@@ -1,4 +1,5 @@
 import type { Logger } from '../../internal/logger.ts'
+import { nextTurn } from '../../internal/timers.ts'
 import type { ObjectStorage } from '../../storage/durable-objects.ts'
 import type { InboxHost } from '../inbox.ts'
 import { checkQuery } from '../operations/event-query.ts'
@@ -9,8 +10,11 @@ import type { InboxLimits } from '../sqlite/database.ts'
 import { ObjectAlarm } from './alarm.ts'
 import { ObjectDatabase } from './database.ts'
 
-/** Delay between two clean-ups, if the last one left little (ms). */
+/** Delay between two clean-ups, if the last one found nothing (ms). */
 const cleanUpIntervalMs = 10_000
+
+/** A clean-up that asks for the next one so soon may have left something (ms). */
+const moreMs = 100
 
 /** Delay before overdue expectations are retried, after a failure or while the inbox is full (ms). */
 const handOverRetryMs = 5_000
@@ -72,7 +76,13 @@ export class ObjectInbox extends SqlInbox {
     if (Date.now() < this.#cleansUpAt) return
     this.#cleansUpAt = Date.now() + cleanUpIntervalMs
     try {
-      if ((await this.upkeep.expire()) < cleanUpIntervalMs / 100) this.#cleansUpAt = 0
+      let found = false
+      while ((await this.upkeep.expire()) < moreMs) {
+        found = true
+        await nextTurn()
+      }
+      // There may be more with the next write.
+      if (found) this.#cleansUpAt = 0
     } catch (error) {
       this.#logger.warn({ err: error }, 'the inbox could not clean up its storage')
     }
