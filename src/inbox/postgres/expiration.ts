@@ -22,7 +22,7 @@ export class Expiration {
   next(taker: string): PostgresStep<Expiry> {
     const values = [this.#event, this.#ttlMs, taker, this.#lane]
     const pages = sql.expire.map((text) => query(text, ...values))
-    const correct = this.#event === '0' ? sql.correctClock : []
+    const correct = this.#event === '0' && this.#lane === firstLane ? sql.correctClock : []
     return {
       on: 'patient',
       parts: transaction(sql.useIndexes, ...correct, ...pages),

@@ -126,6 +126,8 @@ export class Notifications {
     this.#client = undefined
     this.#isListening = false
     if (this.#isStopped) return
+    // The engine polls from now on.
+    this.#listener?.heard('any')
     this.#timer = setTimeout(() => void this.#connect(), reconnectDelayMs)
     unref(this.#timer)
   }

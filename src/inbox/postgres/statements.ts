@@ -82,7 +82,7 @@ export const removeEnded = `
 DELETE FROM $expectation USING $expectation_end AS known
 WHERE known.subject = ANY ($1::uuid[]) AND expectation.subject = known.subject AND began_at <= ended_at`
 
-/** $1 how many. A plain read: firing locks lanes first, and then deletes what is still there. */
+/** $1 how many. A plain read: firing locks the lanes, and then deletes what is still there. */
 export const overdue = `
 SELECT hash::text, media::text, event::text, head::text, trace::text, owed::text, ${ms('due_at')} AS "receivedAt"
 FROM $expectation WHERE due_at <= now() ORDER BY due_at LIMIT $1`
@@ -91,7 +91,7 @@ export const nextDeadline = `
 SELECT ${msUntil('due_at')} AS wait
 FROM $expectation WHERE due_at > now() ORDER BY due_at LIMIT 1`
 
-/** Part of an accept: once only, whoever fires it or ends it meanwhile. */
+/** Part of an accept, after `lockLanes`: once only, whoever fires it or ends it meanwhile. */
 export const firing = `gone AS (
   DELETE FROM $expectation USING unnest($1::uuid[]) WITH ORDINALITY AS fired (hash, place)
   WHERE expectation.hash = fired.hash RETURNING fired.place
@@ -182,10 +182,17 @@ FROM $lane LEFT JOIN LATERAL (
 ) e ON true
 WHERE lane.media = ANY (current_setting('media_webhooks.claimed')::bigint[]) ORDER BY lane.media, nth`
 
-/** $1 own id, $2 the lanes it knows. The new turn fences off settles of the lost holding that are still under way. */
+/** Before `adopt`: waits for a lane that accepts keep locked. $1 own id, $2 the lanes it knows. */
+export const awaitOwn = `
+SELECT FROM $lane WHERE owner = $1::uuid AND NOT media = ANY ($2::bigint[]) ORDER BY media LIMIT 1 FOR NO KEY UPDATE`
+
+/**
+ * $1 own id, $2 the lanes it knows, $3 how many. The new turn fences off settles of the lost holding that are still under
+ * way.
+ */
 export const adopt = `
 WITH mine AS MATERIALIZED (
-  SELECT media FROM $lane WHERE owner = $1::uuid AND NOT media = ANY ($2::bigint[]) FOR UPDATE SKIP LOCKED
+  SELECT media FROM $lane WHERE owner = $1::uuid AND NOT media = ANY ($2::bigint[]) LIMIT $3::int FOR UPDATE SKIP LOCKED
 ), taken AS (
   UPDATE $lane SET turn = turn + 1, ready_at = 'infinity' FROM mine WHERE lane.media = mine.media RETURNING lane.media
 )
@@ -317,12 +324,16 @@ export const renew = `
 UPDATE $process SET expires_at = clock_timestamp() + $2::float8 * interval '1 ms', running = nullif($3, '')::json
 WHERE id = $1 AND expires_at > clock_timestamp() RETURNING 1`
 
-/** With each renewal, in case a signal was missed. A lease that was renewed while the clock was ahead counts as expired. */
+/**
+ * With each renewal, in case a signal was missed. A lease that was renewed while the clock was ahead counts as expired. $1
+ * own id.
+ */
 export const lookAround = `
 SELECT count(*)::int AS processes, coalesce(bool_or(
     expires_at <= clock_timestamp() OR expires_at > clock_timestamp() + 2 * lease_ms * interval '1 ms'), false) AS "hasExpired",
   coalesce(least(${firstReady('crashes = 0')}, ${firstReady('crashes > 0')}) <= now(), false) AS "hasReady",
-  (SELECT media FROM $lane WHERE awaits IS NOT NULL ORDER BY media LIMIT 1) IS NOT NULL AS "hasAwaited"
+  (SELECT media FROM $lane WHERE awaits IS NOT NULL ORDER BY media LIMIT 1) IS NOT NULL AS "hasAwaited",
+  (SELECT count(*)::int FROM $lane WHERE owner = $1::uuid) AS owned
 FROM $process`
 
 /** Longest time for which a limit lets a lane rest (ms). */

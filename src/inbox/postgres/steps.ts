@@ -45,6 +45,9 @@ const maxAdopted = 64
 /** Dead entries of this time are read again with each claim: accepts may commit late (ms). */
 const lookBackMs = 1_000
 
+/** Where a claim begins that looks at all ready lanes. */
+const fromStart = '-infinity'
+
 /** Statement timeout of a takeover, and of closing (ms). */
 const slowStepMs = 30_000
 
@@ -65,7 +68,7 @@ export class PostgresSteps implements Statements, SharedStatements {
   readonly #leaseMs: number
   readonly #expiration: Expiration
   /** Where claims begin to read, and when they last read from the start. */
-  #from = '-infinity'
+  #from = fromStart
   #startedOverAt = 0
 
   constructor({ isStrict, leaseMs, ttlMs }: StepsOptions) {
@@ -115,7 +118,12 @@ export class PostgresSteps implements Statements, SharedStatements {
   fire(overdue: readonly OverdueExpectation[]): PostgresStep<number> {
     const events = overdue.map(({ place }) => place as Omit<NewEvent, 'changes'>)
     const { parts, at } = this.#accepting(events, [], { gone: sql.firing })
-    return step('patient', parts, (results) => (results[at] as Rows).length)
+    const [start, ...rest] = parts
+    const lock = query(
+      sql.lockLanes,
+      events.map(({ media }) => media),
+    )
+    return step('patient', [start as string, lock, ...rest], (results) => (results[at + 1] as Rows).length)
   }
 
   claim({ owner, lanes, marked, waits }: ClaimRequest): PostgresStep<Claim> {
@@ -131,16 +139,17 @@ export class PostgresSteps implements Statements, SharedStatements {
       const [claimed, , read, ready] = results.slice(-5) as [Rows, Rows, Rows, Rows]
       const { count, first } = claimed[0] as { count: number; first: string | null }
       if (first !== null) this.#from = first
+      if (from === fromStart) this.#startedOverAt = performance.now()
       const isHeldUp = ready[0]?.['held_up'] === true && count < lanes
-      return { lanes: lanesOf(read), nextInMs: waitOf(ready[0]), isHeldUp }
+      // An accept that began before what was claimed may commit after it: only a claim from the start sees its lanes.
+      const isPartial = from !== fromStart && count < lanes
+      const nextInMs = Math.min(waitOf(ready[0]), isPartial ? lookBackMs : Number.POSITIVE_INFINITY)
+      return { lanes: lanesOf(read), nextInMs, isHeldUp }
     })
   }
 
   #claimFrom(): string {
-    const now = performance.now()
-    if (now - this.#startedOverAt <= lookBackMs) return this.#from
-    this.#startedOverAt = now
-    return '-infinity'
+    return performance.now() - this.#startedOverAt <= lookBackMs ? this.#from : fromStart
   }
 
   #read(lanes: number): Query {
@@ -148,15 +157,16 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   adopt(owner: string, known: readonly Media[]): PostgresStep<readonly ClaimedLane[]> {
-    return this.#claiming(query(sql.adopt, owner, known), maxAdopted)
+    const adopt = query(sql.adopt, owner, known, maxAdopted)
+    return this.#claiming([query(sql.awaitOwn, owner, known), adopt], maxAdopted)
   }
 
   claimAwaited(owner: string, names: readonly string[], lanes: number): PostgresStep<readonly ClaimedLane[]> {
-    return this.#claiming(query(sql.claimAwaited, owner, names, lanes), lanes)
+    return this.#claiming([query(sql.claimAwaited, owner, names, lanes)], lanes)
   }
 
-  #claiming(claim: Query, lanes: number): PostgresStep<readonly ClaimedLane[]> {
-    const parts = [...transaction(claim), this.#read(lanes), forget]
+  #claiming(claim: readonly Query[], lanes: number): PostgresStep<readonly ClaimedLane[]> {
+    const parts = [...transaction(...claim), this.#read(lanes), forget]
     return step('patient', parts, (results) => lanesOf(results.at(-2) as Rows))
   }
 
@@ -190,7 +200,7 @@ export class PostgresSteps implements Statements, SharedStatements {
   renew(owner: string, running: RunningEvents): PostgresStep<Renewed> {
     const json = running === undefined ? '' : JSON.stringify(running)
     const renew = namedQuery('renew', sql.renew, owner, this.#leaseMs, json)
-    return step('renewing', transaction(renew, sql.lookAround), (results) => {
+    return step('renewing', transaction(renew, query(sql.lookAround, owner)), (results) => {
       const [, renewed, [found]] = results as unknown as [Rows, Rows, [Omit<Renewed, 'isLost'> & { processes: number }]]
       this.processes = found.processes
       return { ...found, isLost: renewed.length === 0 }

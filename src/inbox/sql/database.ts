@@ -283,6 +283,8 @@ export interface Renewed {
   readonly hasReady: boolean
   /** Some lane awaits handlers. */
   readonly hasAwaited: boolean
+  /** Lanes that this process has. */
+  readonly owned: number
 }
 
 /** Attempts that take long, for pages of other processes: start (ms since the epoch) by event id. */

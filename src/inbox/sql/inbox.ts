@@ -83,7 +83,7 @@ export class SqlInbox implements Inbox {
     this.deadLetters = new SqlDeadLetters(database, {
       host,
       check: () => this.#closing.checkOpen(),
-      replayed: () => worker?.wake(),
+      replayed: () => this.#replayed(),
     })
     this.events = new SqlEvents(database, worker)
     this.operations = new StoredOperations(operationTable(database))
@@ -147,6 +147,12 @@ export class SqlInbox implements Inbox {
     this.#worker?.wake()
   }
 
+  /** Replayed events may wait, and begin expectations. */
+  #replayed(): void {
+    this.#worker?.wake()
+    this.upkeep.expect(Date.now())
+  }
+
   #heard(signal: Signal): void {
     const [kind, id = ''] = signal.split(' ')
     if (kind === 'stop') return this.#worker?.stopId(id)
@@ -185,7 +191,8 @@ export class SqlInbox implements Inbox {
     const event = newEventOf(this.#database, accepted, handlersOf(accepted.event), changes)
     const accept = () =>
       this.#intake.add(event).then((acceptance) => {
-        if (acceptance === 'accepted') for (const { dueAt } of changes?.begins ?? []) this.upkeep.expect(dueAt)
+        // Also if it is a duplicate: the answer to the first may have been lost.
+        for (const { dueAt } of changes?.begins ?? []) this.upkeep.expect(dueAt)
         return acceptance
       })
     // Other processes may handle it if they share the database.

@@ -71,6 +71,11 @@ export class HeldLane {
     return this.#events.slice(this.#next)
   }
 
+  /** True once nothing of it may start or be recorded here, except what has ended before. */
+  get isGone(): boolean {
+    return this.state === 'lost' || this.state === 'leaving'
+  }
+
   get hasUnrecorded(): boolean {
     return this.#unrecorded.size > 0
   }
@@ -119,7 +124,7 @@ export class HeldLane {
 
   /** Starts to release it. A rest: a limit holds its next event. */
   leave(restMs?: number): void {
-    if (this.state === 'lost' || this.state === 'leaving') return
+    if (this.isGone) return
     this.state = 'leaving'
     // All that may have made a process crash has ended.
     if (this.next === undefined && !this.hasMore) this.clearMark()

@@ -27,7 +27,7 @@ export interface LeaseOptions {
   /** The lease expired by this process's clock. */
   readonly cutOff: () => void
   readonly renewed: () => void
-  /** The lease is lost for good, and with it all lanes. A new one has begun. */
+  /** The lease is lost for good, and with it all lanes. */
   readonly lost: () => void
   /** A lane is ready. */
   readonly ready: () => void
@@ -116,19 +116,22 @@ export class Lease {
   }
 
   async #renew(): Promise<number> {
-    const { database, leaseMs, running, renewed } = this.#options
+    const { database, leaseMs, running, renewed, known } = this.#options
     const { shared } = database.statements
     if (shared === undefined) return Number.POSITIVE_INFINITY
     if (this.hasNewHandlers) await this.publish()
     const sentAt = performance.now()
-    const { isLost, hasExpired, hasReady, hasAwaited } = await database.run(shared.renew(this.#owner, running()))
+    const { isLost, hasExpired, hasReady, hasAwaited, owned } = await database.run(shared.renew(this.#owner, running()))
     if (isLost) await this.#lost()
-    else this.#clock.renewed(sentAt)
+    else {
+      this.#clock.renewed(sentAt)
+      this.#hasJoined = true
+    }
     renewed()
     const givesGrace = this.#givesGrace()
     // Not awaited: a takeover may wait for locks, and our own lease needs renewing meanwhile.
     if (hasExpired && !givesGrace) this.#takingOver ??= this.#takeOver()
-    await this.#adopt()
+    if (owned > known().length || performance.now() < this.#unknownUntil) await this.#adopt()
     if (hasAwaited) this.claimAwaited()
     if (hasReady) this.#options.ready()
     // The lease runs from when the renewal was sent, however slow the database is.
@@ -147,8 +150,11 @@ export class Lease {
   }
 
   async #lost(): Promise<void> {
-    await this.join()
+    // Before it joins again: nothing of the old owner may go on.
+    this.#hasJoined = false
     this.#options.lost()
+    await this.join()
+    this.#options.ready()
   }
 
   async #takeOver(): Promise<void> {
@@ -169,7 +175,7 @@ export class Lease {
   async #adopt(): Promise<void> {
     const { database, alone, known, claimed } = this.#options
     const { shared } = database.statements
-    if (shared === undefined || performance.now() > this.#unknownUntil) return
+    if (shared === undefined) return
     await alone(async () => {
       const owner = this.#owner
       const lanes = await database.run(shared.adopt(owner, known()))
@@ -210,8 +216,8 @@ export class Lease {
   }
 
   async stop(): Promise<void> {
+    // Not a takeover that waits for locks: leaving is more urgent.
     await this.#task?.stop()
-    await this.#takingOver
   }
 
   /** Ends the lease, so that the next process gets the lanes at once. */

@@ -95,7 +95,7 @@ export class Turns implements AttemptWorker {
   #start(lane: HeldLane): void {
     const attempt = this.#byLane.get(lane)
     if (attempt?.parked !== undefined) return void this.#resume(attempt)
-    if (lane.state === 'lost' || lane.state === 'leaving' || this.#isStopped) return this.lanes.done()
+    if (lane.isGone || this.#isStopped) return this.lanes.done()
     if (!this.holds) {
       this.#stalled.add(lane)
       return this.lanes.done()
@@ -193,6 +193,11 @@ export class Turns implements AttemptWorker {
     }
   }
 
+  /** Takes the count of an attempt back that ran alone and did not end: it has crashed nothing. */
+  async uncount(attempt: SqlAttempt): Promise<void> {
+    if (attempt.isAlone) await this.#count(attempt, true)
+  }
+
   // Limits.
 
   park(attempt: SqlAttempt): boolean {
@@ -202,7 +207,7 @@ export class Turns implements AttemptWorker {
     attempt.since = undefined
     lane.state = 'parked'
     // What only waits is no suspect, and holds up none.
-    if (attempt.isAlone) attempt.uncountedAlone = this.#count(attempt, true).then(() => this.alone.leave(lane))
+    if (attempt.isAlone) attempt.uncountedAlone = this.uncount(attempt).then(() => this.alone.leave(lane))
     this.lanes.done()
     return true
   }
@@ -215,7 +220,7 @@ export class Turns implements AttemptWorker {
   async #resume(attempt: SqlAttempt): Promise<void> {
     const { lane, parked } = attempt
     await attempt.uncountedAlone
-    const isOver = lane.state === 'lost' || lane.state === 'leaving' || attempt.aborted
+    const isOver = lane.isGone || attempt.aborted
     if (!isOver && lane.isSuspect(attempt.stored)) {
       if (!this.alone.enter(lane)) return this.lanes.done()
       await this.#count(attempt)
@@ -233,8 +238,7 @@ export class Turns implements AttemptWorker {
     this.#byLane.delete(lane)
     if (this.attempts.get(attempt.key) === attempt) this.attempts.delete(attempt.key)
     this.parked.delete(attempt)
-    const isGone = lane.state === 'lost' || lane.state === 'leaving'
-    if (isGone) this.#straggled(lane)
+    if (lane.isGone) this.#straggled(lane)
     else this.#settleResult(attempt, result)
     this.lanes.done()
     if (this.attempts.size === 0) this.#onIdle?.()
@@ -253,18 +257,21 @@ export class Turns implements AttemptWorker {
     if (end.progress !== undefined) lane.progressed(end.progress, () => {})
     const { event, restMs } = end
     if (result.status === 'done') this.#options.owed?.ended(attempt, attempt)
-    const goOn = () => (event === undefined ? this.#backToLane(lane, restMs) : this.#settle(lane, event, attempt))
+    const goOn = () => {
+      // It may have been lost or left meanwhile.
+      if (lane.isGone) return this.alone.leave(lane)
+      if (event === undefined) this.#backToLane(lane, restMs)
+      else this.#settle(lane, event, attempt)
+    }
     // It goes on here or elsewhere, and has crashed nothing.
     const isOpen = event === undefined || event.kind === 'release'
-    if (isOpen && attempt.isAlone) void this.#count(attempt, true).then(goOn)
+    if (isOpen && attempt.isAlone) void this.uncount(attempt).then(goOn)
     else goOn()
   }
 
   /** Gives an event that was not tried its place back. */
-
   #backToLane(lane: HeldLane, restMs: number | undefined): void {
     this.alone.leave(lane)
-    if (lane.state === 'lost' || lane.state === 'leaving') return
     if (this.#isStopped || this.isPaused || restMs !== undefined) return this.leave(lane, restMs)
     lane.state = 'ready'
     this.#options.settling.add(lane)
@@ -301,7 +308,7 @@ export class Turns implements AttemptWorker {
 
   progressed(attempt: SqlAttempt): Promise<void> {
     const { lane, stored, completed } = attempt
-    if (lane.state === 'lost' || lane.state === 'leaving') return Promise.resolve()
+    if (lane.isGone) return Promise.resolve()
     return new Promise((resolve) => {
       const counts = { attempts: stored.attempts, counts: false, delayMs: 0, failed: undefined, awaits: [] }
       const { late } = attempt

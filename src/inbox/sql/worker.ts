@@ -137,7 +137,8 @@ export class SqlWorker {
   #released(lane: HeldLane, readyInMs: number): void {
     if (this.#lanes.get(lane.media) === lane) this.#lanes.delete(lane.media)
     if (lane.awaits) this.#database.notify?.('awaited')
-    if (readyInMs === 0 && this.#held().lanes >= this.#options.concurrency) this.#database.notify?.('new')
+    const isForOthers = this.#state === 'stopped' || this.#held().lanes >= this.#options.concurrency
+    if (readyInMs === 0 && isForOthers) this.#database.notify?.('new')
     if (readyInMs === 0) this.#claiming.wake()
     else if (readyInMs !== Number.POSITIVE_INFINITY) this.#claiming.wakeIn(readyInMs)
   }
@@ -182,7 +183,6 @@ export class SqlWorker {
     const { size } = this.#turns.attempts
     this.#logger.warn({ events: size }, 'this process lost its lease; other processes may handle its events')
     this.#giveUpAll()
-    this.wake()
   }
 
   /** Sends the ends of attempts, in this call. */
@@ -259,6 +259,8 @@ export class SqlWorker {
     this.#state = 'stopped'
     this.#claiming.stop()
     this.#turns.stop()
+    // Other processes may have slots for them.
+    for (const lane of this.#lanes.values()) if (this.#turns.isUnstarted(lane)) this.#turns.leave(lane)
   }
 
   /** Waits for running events. Call `stopStarting` before and `release` after. */
@@ -274,11 +276,13 @@ export class SqlWorker {
       ({ accepted, since }): UnfinishedEvent => ({ ...accepted, state: since === undefined ? 'waiting' : 'running' }),
     )
     const closing = new WebhookError('closing', 'the inbox is closing')
+    // An attempt that is cut off on purpose has crashed nothing.
+    const uncounted = Promise.all([...this.#turns.attempts.values()].map((attempt) => this.#turns.uncount(attempt)))
     for (const lane of this.#lanes.values())
       if (!this.#turns.isUnstarted(lane)) this.#turns.giveUp(lane, !lane.hasUnrecorded, closing)
     for (const key of this.#waits.keys()) this.endWait(key)
     // If the database is unreachable, the lease just expires.
-    await within(left(releaseMs), this.#release(), () => {}).catch(() => {})
+    await within(left(releaseMs), this.#release(uncounted), () => {}).catch(() => {})
     if (this.#database.statements.shared) logReleased(unfinished, this.#logger)
     this.#settling.stop()
     return [...unfinished, ...this.#unrecorded()]
@@ -293,8 +297,9 @@ export class SqlWorker {
     return unrecorded.map(({ accepted }) => ({ ...accepted, state: 'running' }))
   }
 
-  async #release(): Promise<void> {
+  async #release(uncounted: Promise<unknown>): Promise<void> {
     await this.lease.stop()
+    await uncounted
     await this.#settling.idle()
     await this.lease.leave()
   }
