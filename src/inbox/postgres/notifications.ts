@@ -124,10 +124,11 @@ export class Notifications {
 
   #reconnect(): void {
     this.#client = undefined
+    const wasListening = this.#isListening
     this.#isListening = false
     if (this.#isStopped) return
     // The engine polls from now on.
-    this.#listener?.heard('any')
+    if (wasListening) this.#listener?.heard('any')
     this.#timer = setTimeout(() => void this.#connect(), reconnectDelayMs)
     unref(this.#timer)
   }

@@ -41,6 +41,22 @@ describe('after a crash', () => {
     expect((await next.calls.next()).event.key).toBe('new')
   })
 
+  test('an event that may have been the cause, and is cut off by a close, is counted no crash', async () => {
+    let path = await freshPath()
+    const first = started({ path })
+    await first.inbox.accept(eventOf('long'))
+    await first.calls.next()
+    path = await crashed(path)
+    for (let closes = 0; closes < 12; closes++) {
+      const { inbox, calls } = started({ path })
+      await calls.next()
+      await inbox.close({ timeoutMs: 0 })
+    }
+    const last = started({ path })
+    expect((await last.calls.next()).event.key).toBe('long')
+    expect(await last.inbox.stats()).toMatchObject({ running: 1, deadLetters: 0 })
+  })
+
   test('an event whose process ended ten times is a dead letter', async () => {
     let path = await freshPath()
     const first = started({ path })
