@@ -66,11 +66,6 @@ export class HeldLane {
     return this.#events[this.#next]
   }
 
-  /** Events that were read and have not started. */
-  get waiting(): readonly StoredEvent[] {
-    return this.#events.slice(this.#next)
-  }
-
   /** True once nothing of it may start or be recorded here, except what has ended before. */
   get isGone(): boolean {
     return this.state === 'lost' || this.state === 'leaving'

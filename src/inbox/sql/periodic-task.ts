@@ -29,7 +29,7 @@ export class FailureLog {
 }
 
 /**
- * Runs a task after the delay its last run asked for. While `canSkip`, it runs once, then waits for `soon` or `now`.
+ * Runs a task after the delay its last run asked for. While `canSkip`, it runs once, then waits for `soon`.
  */
 export class PeriodicTask {
   readonly #task: () => Promise<number>
@@ -82,15 +82,6 @@ export class PeriodicTask {
     if (this.#isRunning || performance.now() + ms >= this.#dueAt) return
     clearTimeout(this.#timer)
     this.start(ms)
-  }
-
-  /** Runs the task now, or right after the current run. */
-  now(): void {
-    void Promise.resolve(this.#running).then(() => {
-      this.#isIdle = false
-      clearTimeout(this.#timer)
-      this.start(0)
-    })
   }
 
   async #run(): Promise<number> {
