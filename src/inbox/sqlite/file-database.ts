@@ -101,6 +101,7 @@ export class FileDatabase extends SyncDatabase {
   }
 
   override async close(): Promise<void> {
+    if (this.isClosed) return
     this.#watch?.stop()
     // Without its row, this process can write nothing more. If this fails, the next process takes it over.
     this.#commits.add(() => this.#file.owner.release()).catch(() => {})
