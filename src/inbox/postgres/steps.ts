@@ -42,7 +42,7 @@ const maxBytes = 1_000_000
 /** Lanes between which an adoption divides these bytes. */
 const maxAdopted = 64
 
-/** Dead entries of this time are read again with each claim: accepts may commit late (ms). */
+/** How long claims begin where the last one did (ms). Then one looks at all: accepts may have committed late. */
 const lookBackMs = 1_000
 
 /** Where a claim begins that looks at all ready lanes. */

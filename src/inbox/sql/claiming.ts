@@ -28,7 +28,7 @@ const fastMs = 100
 const maxMarked = 2
 
 export interface ClaimingOptions {
-  readonly database: Pick<Database, 'run' | 'statements' | 'failure' | 'isListening' | 'listen'>
+  readonly database: Pick<Database, 'run' | 'statements' | 'failure' | 'isListening'>
   readonly host: Pick<InboxHost, 'logger' | 'measured'>
   readonly concurrency: number
   readonly owner: () => string

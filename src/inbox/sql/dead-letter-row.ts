@@ -2,19 +2,12 @@ import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import { reviveEvent, reviveFailedAttempts, unreadableDeadLetter, withoutStack } from '../engine/stored.ts'
 import type { DeadLetter, UnreadableDelivery } from '../reading.ts'
 import type { Dialect } from './database.ts'
+import type { EventRow } from './event-row.ts'
 import { readHead } from './head.ts'
 
-/** The row of a dead letter. Numbers may be texts. */
-export interface DeadLetterRow {
-  readonly id: number | string
-  readonly head: string
-  /** Null for an unreadable delivery. */
-  readonly event: string | null
-  readonly received: number | string
-  readonly attempts: number
-  readonly completed: string
-  readonly failed: string | null
-  readonly trace: string | null
+/** The row of a dead letter. `event` is null for an unreadable delivery. */
+export interface DeadLetterRow
+  extends Pick<EventRow, 'id' | 'head' | 'event' | 'received' | 'attempts' | 'completed' | 'failed' | 'trace'> {
   readonly died: number | string
   /** Its `died_at` as JSON, in the precision of the column. */
   readonly place: string

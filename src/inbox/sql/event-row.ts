@@ -1,23 +1,16 @@
 import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import { reviveEvent, reviveFailedAttempts, withoutStacks } from '../engine/stored.ts'
 import type { EventRecord, EventState } from '../reading.ts'
+import type { RunningAttempt } from './attempt.ts'
 import type { Database } from './database.ts'
 import { readHead } from './head.ts'
 import { isElsewhere, nextOfLane } from './unfinished.ts'
-
-/** An attempt that runs in this process. */
-export interface OwnRun {
-  /** The attempt's number. Once its end is recorded, the row has as many attempts. */
-  readonly number: number
-  readonly startedAt: Date
-  readonly handler?: string
-}
 
 /** The worker of this process, as lists see it. */
 export interface OwnWorker {
   readonly owner: string | undefined
   /** Its attempts by event id. */
-  running(): ReadonlyMap<number, OwnRun>
+  running(): ReadonlyMap<number, RunningAttempt>
   /** Stops the running handler of an event. False if none runs. */
   stop(key: string): boolean
   /** Called when an event of some lane may be due. */
@@ -81,7 +74,7 @@ export interface OtherProcess {
 
 /** Who runs what, as a list needs it. Read before the rows: an event that starts in between is waiting, and counts once. */
 export interface Running {
-  readonly own: ReadonlyMap<number, OwnRun>
+  readonly own: ReadonlyMap<number, RunningAttempt>
   /** Name of this process. */
   readonly process: string | undefined
   readonly others: ReadonlyMap<string, OtherProcess>

@@ -109,7 +109,7 @@ export class SqlInbox implements Inbox {
   }
 
   #recordActivity(): StoredActivity {
-    const log = new FailureLog(this.#host.logger, (error) => this.#database.failure(error) !== undefined)
+    const log = new FailureLog(this.#host.logger, this.#database)
     const { write, read } = activityTable(this.#database, crypto.randomUUID())
     const activity = new StoredActivity({
       write: (minutes) => write(minutes).then(() => log.succeeded()),

@@ -38,7 +38,7 @@ export class HeldLane {
   release: LaneRelease | undefined
   /** When the first of its retries is due (`performance.now()`, ms): it then goes back, to be read again. */
   retryAt = Number.POSITIVE_INFINITY
-  readonly #claimedAt: number
+  readonly #claimedPosition: number
   readonly #events: readonly StoredEvent[]
   #next = 0
   /** Position that is known to be recorded, and the last event tried. */
@@ -58,7 +58,7 @@ export class HeldLane {
     this.#events = events
     this.#position = position
     this.#last = position
-    this.#claimedAt = position
+    this.#claimedPosition = position
   }
 
   /** The event whose turn it is. */
@@ -91,7 +91,7 @@ export class HeldLane {
     this.#last = Math.max(this.#last, event.id)
     this.#next++
     // Its own retries don't clear the mark: one before the culprit would, each time.
-    if (event.kind !== 'release' && event.id > this.#claimedAt) this.clearMark()
+    if (event.kind !== 'release' && event.id > this.#claimedPosition) this.clearMark()
     if (event.kind === 'retry') this.retryAt = Math.min(this.retryAt, performance.now() + event.delayMs)
     if (event.awaits.length > 0) this.awaits = true
   }

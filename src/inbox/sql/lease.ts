@@ -2,7 +2,7 @@ import { LeaseClock } from '../../internal/lease-clock.ts'
 import { sleep } from '../../internal/timers.ts'
 import type { HandlerName, InboxHost } from '../inbox.ts'
 import { ownNames } from './awaits.ts'
-import type { ClaimedLane, Database, Media, RunningEvents } from './database.ts'
+import type { ClaimedLane, Database, Media, RunningEvents, SharedStatements } from './database.ts'
 import { FailureLog, PeriodicTask } from './periodic-task.ts'
 
 /** Lanes that await handlers, per claim. */
@@ -60,7 +60,7 @@ export class Lease {
     const { database, host, leaseMs } = options
     this.#clock = new LeaseClock(leaseMs, () => options.cutOff())
     if (database.statements.shared === undefined) return
-    const log = new FailureLog(host.logger, (error) => database.failure(error) !== undefined)
+    const log = new FailureLog(host.logger, database)
     this.#task = new PeriodicTask(() => this.#renew(), Math.min(leaseMs / 3, 1_000), log)
   }
 
@@ -130,8 +130,8 @@ export class Lease {
     renewed()
     const givesGrace = this.#givesGrace()
     // Not awaited: a takeover may wait for locks, and our own lease needs renewing meanwhile.
-    if (hasExpired && !givesGrace) this.#takingOver ??= this.#takeOver()
-    if (owned > known().length || performance.now() < this.#unknownUntil) await this.#adopt()
+    if (hasExpired && !givesGrace) this.#takingOver ??= this.#takeOver(shared)
+    if (owned > known().length || performance.now() < this.#unknownUntil) await this.#adopt(shared)
     if (hasAwaited) this.claimAwaited()
     if (hasReady) this.#options.ready()
     // The lease runs from when the renewal was sent, however slow the database is.
@@ -157,11 +157,10 @@ export class Lease {
     this.#options.ready()
   }
 
-  async #takeOver(): Promise<void> {
+  async #takeOver(shared: SharedStatements): Promise<void> {
     const { database, host, ready } = this.#options
-    const { shared } = database.statements
     try {
-      while (shared !== undefined && (await database.run(shared.takeOver()))) ready()
+      while (await database.run(shared.takeOver())) ready()
       database.notify?.('due')
       ready()
     } catch (error) {
@@ -171,11 +170,9 @@ export class Lease {
     this.#takingOver = undefined
   }
 
-  /** Takes in lanes that are ours but unknown. With each renewal: a claim without an answer may commit much later. */
-  async #adopt(): Promise<void> {
+  /** Takes in lanes that are ours but unknown: a claim without an answer may have committed, or commit much later. */
+  async #adopt(shared: SharedStatements): Promise<void> {
     const { database, alone, known, claimed } = this.#options
-    const { shared } = database.statements
-    if (shared === undefined) return
     await alone(async () => {
       const owner = this.#owner
       const lanes = await database.run(shared.adopt(owner, known()))

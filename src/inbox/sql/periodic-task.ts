@@ -1,24 +1,25 @@
 import type { Logger } from '../../internal/logger.ts'
 import { OutageLog } from '../../internal/outage-log.ts'
 import { maxWaitMs, type Timer, unref } from '../../internal/timers.ts'
+import type { Database } from './database.ts'
 
 const failuresBeforeLog = 3
 
 /** Logs failures of background work. Skips single transient ones: those show at the deliveries. */
 export class FailureLog {
   readonly #logger: Logger
-  readonly #isTransient: (error: unknown) => boolean
+  readonly #database: Pick<Database, 'failure'>
   readonly #outage = new OutageLog()
   #failures = 0
 
-  constructor(logger: Logger, isTransient: (error: unknown) => boolean) {
+  constructor(logger: Logger, database: Pick<Database, 'failure'>) {
     this.#logger = logger
-    this.#isTransient = isTransient
+    this.#database = database
   }
 
   failed(error: unknown): void {
     // A statement that always times out looks transient too.
-    if (this.#isTransient(error) && ++this.#failures < failuresBeforeLog) return
+    if (this.#database.failure(error) !== undefined && ++this.#failures < failuresBeforeLog) return
     this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not do its background work'))
   }
 

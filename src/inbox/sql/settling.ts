@@ -132,15 +132,14 @@ export class Settling {
     if (this.#isStopped) return
     for (const lane of lanes) lane.mayBeSettled = true
     const failure = database.failure(error)
-    const isTransient = failure !== undefined
-    if (!isTransient) this.#batch = 1
     // Failures of 500 events may be more than arrives in time.
     if (failure === 'timeout') this.#batch = Math.ceil(lanes.length / 2)
-    if (!isTransient)
-      this.#outage.failed(() =>
-        host.logger.error({ err: error, lanes: lanes.length }, 'the inbox could not record the result of an event'),
-      )
-    await sleep(isTransient ? firstDelayMs : Math.min(firstDelayMs * 2 ** this.#failures++, maxDelayMs))
+    if (failure !== undefined) return sleep(firstDelayMs)
+    this.#batch = 1
+    this.#outage.failed(() =>
+      host.logger.error({ err: error, lanes: lanes.length }, 'the inbox could not record the result of an event'),
+    )
+    await sleep(Math.min(firstDelayMs * 2 ** this.#failures++, maxDelayMs))
   }
 
   #checkIdle(): void {

@@ -14,7 +14,7 @@ import { maxUnrecorded, type Settling } from './settling.ts'
 /** Delay before a count that failed is repeated (ms). */
 const countRetryMs = 100
 
-/** How long a lane rests here while a handler of it that was given up still runs (ms): others can run it sooner. */
+/** How long a lane rests while a handler of it that was given up still runs (ms). */
 const stragglerMs = 1_000
 
 export interface TurnsOptions {

@@ -9,12 +9,10 @@ import { FailureLog, PeriodicTask } from './periodic-task.ts'
 import type { Signal } from './signal.ts'
 import type { SqlWorker } from './worker.ts'
 
-/** Longest delay between two reads of the pauses, and of the deadlines: while signals arrive, and without them (ms). */
+/** Longest delay between two looks at each: while signals arrive, and without them (ms). */
 const pausesMs = { notified: 60_000, polling: 1_500 }
 const deadlinesMs = { notified: 60_000, polling: 1_000 }
-
-/** Longest delay between two looks for deliveries marked for replay, where no signal tells of them (ms). */
-const marksMs = 1_000
+const marksMs = { notified: 60_000, polling: 1_000 }
 
 /** Delay after a failure, and before acting on a signal (ms). */
 const retryMs = 1_000
@@ -53,14 +51,8 @@ export class Upkeep {
     this.#options = options
     this.#expectations = new OverdueExpectations(database, stored)
     const task = (run: () => Promise<number>, canSkip?: () => boolean) =>
-      new PeriodicTask(
-        run,
-        retryMs,
-        new FailureLog(host.logger, (error) => database.failure(error) !== undefined),
-        canSkip,
-      )
+      new PeriodicTask(run, retryMs, new FailureLog(host.logger, database), canSkip)
     const mode = () => (database.isListening ? 'notified' : 'polling')
-    const isNotified = () => database.isListening
     const readPauses = () => pauses.read().then(() => pausesMs[mode()])
     this.#tasks = {
       expiry: task(
@@ -68,8 +60,8 @@ export class Upkeep {
         () => database.isListening && performance.now() < this.#expiresAt,
       ),
       marks: task(
-        () => deadLetters.replayMarked().then(() => (database.isListening ? pausesMs.notified : marksMs)),
-        isNotified,
+        () => deadLetters.replayMarked().then(() => marksMs[mode()]),
+        () => database.isListening,
       ),
       deadlines: task(
         async () => Math.min(await this.acceptDue(), deadlinesMs[mode()]),

@@ -208,6 +208,11 @@ export class SqlWorker {
     this.#turns.pause(new Set(pauses.map(({ handler }) => handler)))
     if (!this.#turns.isPaused) return this.wake()
     this.#turns.clear()
+    this.#leaveUnstarted()
+  }
+
+  /** Other processes may have slots for these lanes. */
+  #leaveUnstarted(): void {
     for (const lane of this.#lanes.values()) if (this.#turns.isUnstarted(lane)) this.#turns.leave(lane)
   }
 
@@ -259,8 +264,7 @@ export class SqlWorker {
     this.#state = 'stopped'
     this.#claiming.stop()
     this.#turns.stop()
-    // Other processes may have slots for them.
-    for (const lane of this.#lanes.values()) if (this.#turns.isUnstarted(lane)) this.#turns.leave(lane)
+    this.#leaveUnstarted()
   }
 
   /** Waits for running events. Call `stopStarting` before and `release` after. */
