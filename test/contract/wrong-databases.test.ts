@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Acceptance } from '../../src/inbox/inbox.ts'
+import { lockLanes } from '../../src/inbox/postgres/statements.ts'
 import type { PostgresStep } from '../../src/inbox/postgres/step.ts'
 import type { Database, SettledEvent, SettledLane, Statements, Step } from '../../src/inbox/sql/database.ts'
 import { sleep } from '../../src/internal/timers.ts'
@@ -413,6 +414,9 @@ const shared = (right: Database) => {
   return statements
 }
 
+const isOf = (part: PostgresStep<unknown>['parts'][number], text: string) =>
+  typeof part !== 'string' && part.text === text
+
 const ofTwoProcesses: readonly Fault[] = [
   [
     'gives a lane to two processes',
@@ -542,6 +546,19 @@ const ofTwoProcesses: readonly Fault[] = [
           const parts = step.parts.map((part) =>
             typeof part === 'string' ? inArrival(part) : { ...part, name: '', text: inArrival(part.text) },
           )
+          return { ...step, parts }
+        },
+      },
+    }),
+  ],
+  [
+    'locks an expectation before its lane',
+    'fires expectations beside events that end them, without a deadlock',
+    (right) => ({
+      statements: {
+        fire(overdue) {
+          const step = right.statements.fire(overdue) as PostgresStep<number>
+          const parts = step.parts.map((part) => (isOf(part, lockLanes) ? 'SELECT' : part))
           return { ...step, parts }
         },
       },

@@ -122,6 +122,15 @@ export const eventIn = ({ events }: ClaimedLane, index = 0): StoredEvent => {
   return event
 }
 
+/** What begins an expectation of a media item, overdue at once, and what ends it. */
+export function expectation(process: DatabaseProcess, mediaId = 'media') {
+  const subject = process.database.hashKey(`rule of ${mediaId}`)
+  const { hash, media, event, head, owed } = process.newEvent(`overdue ${mediaId}`, mediaId)
+  const begun = { hash, media, event, head, trace: undefined, owed: owed as string, subject, rule: '"rule"' }
+  const begins = [{ ...begun, beganAt: 1_000, dueAt: Date.now() - 1 }]
+  return { begins: { at: 1_000, begins, ends: [] }, ends: { at: 2_000, begins: [], ends: [subject] } }
+}
+
 export interface DatabaseCheck {
   readonly subject: DatabaseSubject
   /** Starts a process. */

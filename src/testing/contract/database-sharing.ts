@@ -6,6 +6,7 @@ import {
   type DeclareCheck,
   ended,
   eventIn,
+  expectation,
   freely,
   keysOf,
   takeOver,
@@ -136,6 +137,24 @@ function lockChecks(check: DeclareCheck): void {
         accept(processes[1], keys.toReversed(), 'another'),
       ])
       expect(answers.flat().filter((each) => each === 'accepted').length).toBe(10)
+    }
+  })
+
+  check('fires expectations beside events that end them, without a deadlock', async ({ next, expect }) => {
+    const [firing, ending] = [await next(), await next()]
+    for (let round = 0; round < 20; round++) {
+      const media = Array.from({ length: 200 }, (_, index) => `${round} ${index}`)
+      const accept = (names: readonly string[], changing: 'begins' | 'ends') =>
+        ending.database.run(
+          ending.statements.accept(
+            names.map((name) => ending.newEvent(`${changing} ${name}`, name, expectation(ending, name)[changing])),
+          ),
+        )
+      await accept(media, 'begins')
+      const { overdue } = await firing.database.run(firing.statements.overdue(200))
+      expect(overdue.length).toBe(200)
+      const [fire, end] = [() => firing.database.run(firing.statements.fire(overdue)), () => accept(media, 'ends')]
+      await Promise.all([fire(), sleep(round % 10).then(end)])
     }
   })
 

@@ -10,6 +10,7 @@ import {
   type DeclareCheck,
   ended,
   eventIn,
+  expectation,
   freely,
   handlers,
   keysOf,
@@ -306,15 +307,6 @@ function replayChecks(check: DeclareCheck): void {
     expect([attempts, JSON.parse(completed), JSON.parse(owed ?? '')]).toEqual([0, ['a'], ['a', 'b']])
   })
 
-  /** An expectation of `media` that is overdue, and its end. */
-  function expectation(process: DatabaseProcess) {
-    const subject = process.database.hashKey('rule of media')
-    const { hash, media, event, head, owed } = process.newEvent('overdue', 'media')
-    const begun = { hash, media, event, head, trace: undefined, owed: owed as string, subject, rule: '"rule"' }
-    const begins = [{ ...begun, beganAt: 1_000, dueAt: Date.now() - 1 }]
-    return { begins: { at: 1_000, begins, ends: [] }, ends: { at: 2_000, begins: [], ends: [subject] } }
-  }
-
   const overdueOf = async (process: DatabaseProcess) =>
     (await process.database.run(process.statements.overdue(10))).overdue
 
@@ -326,7 +318,7 @@ function replayChecks(check: DeclareCheck): void {
     const fired = await Promise.all([fire(), fire()])
     expect(fired.reduce((sum, count) => sum + count, 0)).toBe(1)
     const lane = await process.lane()
-    expect(keysOf(lane)).toEqual(['begins', 'overdue'])
+    expect(keysOf(lane)).toEqual(['begins', 'overdue media'])
     expect(JSON.parse(eventIn(lane, 1).owed ?? '')).toEqual(['a', 'b'])
     expect(await overdueOf(process)).toEqual([])
   })
