@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import {
   anyOf,
@@ -178,6 +179,20 @@ export function checkUnreadable(open: OpenReceiver): void {
       const stats = async () => receiver.inbox.stats()
       await until(async () => (await stats()).waiting + (await stats()).running === 0)
       expect(handled).toHaveLength(1)
+    })
+
+    test('expects what follows it when it is replayed, and is reported in time', async () => {
+      const receiver = await open(genuine)
+      const reported: string[] = []
+      const rule = { then: 'file.received', within: 1_000, name: 'another' } as const
+      receiver.expect('encoding.finished', rule, ({ mediaId }) => void reported.push(mediaId))
+      await receiver.ready()
+      await deliver(receiver, future, { url })
+      await sleep(300)
+      const [deadLetter] = await receiver.inbox.deadLetters.list()
+      expect(await upgraded(async () => receiver.inbox.deadLetters.replay(deadLetter?.key ?? ''))).toBe(true)
+      await until(async () => reported.length === 1)
+      expect(reported).toEqual(['m1'])
     })
 
     test('becomes an event with the key that its header names', async () => {

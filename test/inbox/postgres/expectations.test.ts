@@ -360,6 +360,33 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     expect(await postgres.query('SELECT FROM $schema.event WHERE body IS NULL')).toHaveLength(3)
   })
 
+  test('that a replayed delivery begins are overdue in time, although nothing was expected before', async () => {
+    const { key } = eventOf('one', 'm').event
+    const inbox = postgresInbox({ pool: postgres.pool, schema: postgres.schema }).open({
+      handle: async () => ({ status: 'done' }),
+      handlersOf: () => [],
+      handlers: () => [],
+      parse: () => eventOf('one', 'm').event,
+      expectations: ({ event }) => ({
+        at: new Date(0),
+        begins: event.key === key ? [expectationOf(key, { dueInMs: 500 })] : [],
+        ends: [],
+      }),
+      logger: silent,
+      observe() {},
+    })
+    onTestFinished(async () => void (await inbox.close()))
+    await inbox.ready?.()
+    // It listens, and has looked for deadlines since: it looks again in a minute.
+    await sleep(3_000)
+    const body = new TextEncoder().encode('{')
+    await inbox.keepUnreadable?.({ reason: 'no', receivedAt: new Date(), eventId: undefined, body })
+    expect(await inbox.deadLetters.replay((await inbox.deadLetters.list())[0]?.key ?? '')).toBe(true)
+    await vi.waitFor(async () => expect((await inbox.stats()).waiting).toBe(0), 5_000)
+    const overdue = `overdue:rule:${key}`
+    await vi.waitFor(async () => expect((await inbox.events?.get(overdue))?.state).toBe('handled'), 5_000)
+  })
+
   test('report to the handler of the receiver, exactly once with a transaction', async () => {
     await postgres.query('CREATE SCHEMA IF NOT EXISTS $schema; CREATE TABLE $schema.reported (media text)')
     const reported: Reported[] = []
