@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { recordingLogger } from '../../support/recording-logger.ts'
@@ -98,6 +99,26 @@ describe.skipIf(!findPostgres())('a claim', () => {
     }
     await deadLetters.replayAll?.()
     await vi.waitFor(() => expect(handled).toEqual(['a', 'b', 'old']))
+  })
+
+  test('comes within seconds to an event that was accepted before others, and committed after their claim', async () => {
+    const accepting = postgres.receiver({ handles: false }).onAny(() => {})
+    await accepting.ready()
+    await postgres.query(`
+      CREATE FUNCTION $schema.slowly() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.7); RETURN NEW; END';
+      CREATE TRIGGER slowly BEFORE INSERT ON $schema.event FOR EACH ROW WHEN (NEW.head::text LIKE '%slow%')
+        EXECUTE FUNCTION $schema.slowly()`)
+    const handled: string[] = []
+    const receiver = postgres.receiver().onAny(({ mediaId }) => void handled.push(mediaId))
+    await receiver.ready()
+    // Renewals look around too: the next one is 10 s away.
+    await sleep(1_500)
+    const slow = accept(accepting, 'slow')
+    await sleep(200)
+    await accept(accepting, 'fast')
+    await vi.waitFor(() => expect(handled).toEqual(['fast']))
+    await slow
+    await vi.waitFor(() => expect(handled).toEqual(['fast', 'slow']), 5_000)
   })
 
   test('that Postgres carries out after the process gave it up leaves its lane neither unhandled nor held', async () => {

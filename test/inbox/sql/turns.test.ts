@@ -1,0 +1,54 @@
+import { setImmediate } from 'node:timers/promises'
+import { expect, test, vi } from 'vitest'
+import { WebhookError } from '../../../src/errors.ts'
+import type { AttemptResult } from '../../../src/inbox/inbox.ts'
+import type { StoredEvent } from '../../../src/inbox/sql/database.ts'
+import { HeldLane } from '../../../src/inbox/sql/lane.ts'
+import { Turns, type TurnsOptions } from '../../../src/inbox/sql/turns.ts'
+import { eventOf } from '../../support/inbox.ts'
+import { signalled } from '../../support/signalled.ts'
+import { silent } from '../../support/silent.ts'
+
+const storedEvent = (id: number): StoredEvent => ({
+  ...{ id, event: JSON.stringify(eventOf(`${id}`, 'media').event), trace: null, receivedAt: 0, owed: null },
+  ...{ attempts: 0, completed: '[]', failed: null, crashes: 0, late: false, since: 0, isRetry: false, dueInMs: 0 },
+})
+
+/** A lane whose last process died. */
+const markedLane = () =>
+  new HeldLane(
+    {
+      ...{ media: 'media', turn: 1, position: 0, crashes: 1, latestAt: undefined, hasMore: false, awaits: false },
+      events: [storedEvent(1), storedEvent(2)],
+    },
+    'me',
+  )
+
+/** For a paused handler. */
+const released: AttemptResult = { status: 'retry', delayMs: 0, counts: false, completed: [], failures: [] }
+
+test('a lane that is lost while the count of its event is taken back does not come back', async () => {
+  const counts: ReturnType<typeof signalled<void>>[] = []
+  const run = () => {
+    const count = signalled<void>()
+    counts.push(count)
+    return count.promise.then(() => true)
+  }
+  const handle = vi.fn(async () => released)
+  const add = vi.fn()
+  const turns = new Turns({
+    database: { run, statements: { count() {} } },
+    host: { handle, handlersOf: () => ['a'], handlers: () => [{ name: 'a' }], logger: silent },
+    ...{ concurrency: 1, ttlMs: 60_000, owed: undefined, settling: { add }, holds: () => true, lost() {}, ended() {} },
+  } as unknown as TurnsOptions)
+  const lane = markedLane()
+  turns.add(lane)
+  await vi.waitFor(() => expect(counts).toHaveLength(1))
+  counts[0]?.resolve()
+  // Its handler has been skipped, so that the event has crashed nothing.
+  await vi.waitFor(() => expect(counts).toHaveLength(2))
+  turns.giveUp(lane, true, new WebhookError('lease_lost', 'lost'))
+  counts[1]?.resolve()
+  await setImmediate()
+  expect([lane.state, lane.isDirty, handle.mock.calls.length]).toEqual(['lost', false, 1])
+})
