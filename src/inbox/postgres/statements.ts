@@ -229,6 +229,12 @@ SELECT FROM $lane JOIN unnest($2::bigint[], $3::int[], $4::bigint[]) AS l (media
 WHERE owner = $1::uuid AND lane.turn = l.turn AND position >= l.first ORDER BY lane.media FOR NO KEY UPDATE OF lane`
 
 /**
+ * In loose order, a retry ends a rest when it is due. After a second at the earliest: a lane rests too while a handler that
+ * was given up still runs.
+ */
+const endOfRest = "CASE WHEN s.due IS NOT NULL THEN greatest(s.due, now() + interval '1 s') END"
+
+/**
  * The second statement of a settle. $1 own id. Lanes: $2 media, $3 turns, $4 positions when last known recorded, $5 last
  * events tried, $6 latest times, $7 clear the mark, $8 release, $9 has more, $10 rest for (ms, -1: not). Events: $11 media,
  * $12 ids, $13 kinds, $14 attempts, $15 1 if the attempt counts, $16 delays (ms), $17 completed, $18 failed attempts,
@@ -280,7 +286,7 @@ WITH l AS MATERIALIZED (
 UPDATE $lane SET position = greatest(position, s.last), latest_at = greatest(latest_at, nullif(s.latest, '')::bigint),
   crashes = CASE WHEN s.clear THEN 0 ELSE crashes END, owner = CASE WHEN s.release THEN NULL ELSE owner END,
   ready_at = CASE WHEN NOT s.release THEN ready_at
-    WHEN s.rest >= 0 THEN now() + s.rest * interval '1 ms'
+    WHEN s.rest >= 0 THEN least(now() + s.rest * interval '1 ms'${isStrict ? '' : `, ${endOfRest}`})
     ${isStrict ? 'WHEN s.due IS NOT NULL THEN s.due' : ''}
     WHEN s.more OR ready_at < 'infinity' THEN now() -- the row as locked: an accept since the claim has set it
     ELSE coalesce(s.due, 'infinity') END
