@@ -121,9 +121,9 @@ export class PostgresDatabase implements Database {
   }
 
   async run<Result>(step: Step<Result>): Promise<Result> {
-    const { on, read, ...message } = step as PostgresStep<Result>
+    const { on, read, isRepeatable, ...message } = step as PostgresStep<Result>
     const send = async () => read(await this.#connections.send({ on, ...message }))
-    if (on === 'reading') return this.#reach(send)
+    if (on === 'reading') return this.#reach(send, isRepeatable ? undefined : isUndone)
     this.#checkReady(on === 'accepting' ? 'open' : 'prepared')
     return send()
   }
@@ -133,8 +133,11 @@ export class PostgresDatabase implements Database {
     if (this.#state !== 'open' && this.#state !== state && this.#state !== 'closed') throw unreachable(this.#problem)
   }
 
-  /** Retries while Postgres is unreachable, up to `timeoutMs`, then throws `unavailable`. */
-  async #reach<T>(step: () => Promise<T>): Promise<T> {
+  /**
+   * Retries while Postgres is unreachable, up to `timeoutMs`, then throws `unavailable`.
+   * @param canRepeat false if a second copy might find the changes of the first one, whose answer was lost
+   */
+  async #reach<T>(step: () => Promise<T>, canRepeat = (_error: unknown) => true): Promise<T> {
     const deadline = performance.now() + this.#options.timeoutMs
     for (let delayMs = minDelayMs; ; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
       try {
@@ -142,7 +145,7 @@ export class PostgresDatabase implements Database {
         return await step()
       } catch (error) {
         const isOver = this.#state === 'closed' || performance.now() + delayMs > deadline
-        if (isOver || failureOf(error) === undefined) throw unreachable(error)
+        if (isOver || failureOf(error) === undefined || !canRepeat(error)) throw unreachable(error)
       }
       await new Promise((resolve) => setTimeout(resolve, delayMs))
     }
@@ -156,7 +159,7 @@ export class PostgresDatabase implements Database {
 
   async change(statements: readonly Statement[]): Promise<readonly number[]> {
     const parts = transaction(...statements.map(({ sql, values = [] }) => query(`${sql} RETURNING 1`, ...values)))
-    const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts }))
+    const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts }), isUndone)
     return results.slice(1, statements.length + 1).map((rows) => rows.length)
   }
 
@@ -195,6 +198,12 @@ export const unreachable = (cause: unknown): WebhookError =>
         isRefusedByPooler(cause) ? poolerProblem : 'Postgres gave no answer, or an error',
         { cause },
       )
+
+/** True if a step that failed has changed nothing: it was not sent, or Postgres refused it. */
+function isUndone(error: unknown): boolean {
+  const { code } = Object(error)
+  return error instanceof WebhookError || code === 'ECONNREFUSED' || /^(?!08|57P0[12])[0-9A-Z]{5}$/.test(code)
+}
 
 /**
  * Tells whether the same step may soon succeed: Postgres is unreachable, starting, failing over or too busy. For the codes

@@ -25,6 +25,8 @@ export interface Message {
 
 /** A step of the Postgres inbox: one message. */
 export interface PostgresStep<out Result> extends Step<Result>, Message {
+  /** True if a second copy has the result of the first one. */
+  readonly isRepeatable?: boolean
   read(results: readonly Rows[]): Result
 }
 

@@ -236,7 +236,7 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   keep({ hash, head, body }: NewUnreadable): PostgresStep<void> {
-    return step('reading', [query(sql.keep, hash, head, body)], () => {})
+    return { ...step('reading', [query(sql.keep, hash, head, body)], () => {}), isRepeatable: true }
   }
 
   replace(unreadable: string, event: NewEvent) {

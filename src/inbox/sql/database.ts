@@ -332,7 +332,7 @@ export interface DatabaseListener {
 /** What {@link Database.failure} tells. */
 export type Failure = 'transient' | 'timeout' | 'deadlock' | undefined
 
-/** A database. It runs steps, repeats none, and knows nothing of the engine. */
+/** A database. It runs steps, and knows nothing of the engine. */
 export interface Database {
   readonly statements: Statements
   readonly dialect: Dialect
@@ -348,7 +348,7 @@ export interface Database {
   hashKey(key: string): Hash
   hashMedia(mediaId: string): Media
   /**
-   * Runs a step in a transaction. Repeats it on no account.
+   * Runs a step in a transaction. Repeats none of which a second copy could have another result, such as "gone".
    * @throws what the database throws: see {@link Database.failure}
    */
   run<Result>(step: Step<Result>): Promise<Result>

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { openInboxDatabase } from '../../../src/inbox/postgres.ts'
+import { deliver } from '../../../src/testing/index.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { ownTime } from '../../support/own-time.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
@@ -237,6 +238,57 @@ describe.skipIf(!findPostgres())('a claim whose answer was lost', () => {
     await accept(accepting, 'media')
     // A statement that goes through all events may take 30 s.
     await vi.waitFor(() => expect(handled).toHaveBeenCalledWith('media'), 25_000)
+  })
+})
+
+describe.skipIf(!findPostgres())('a step on a dead letter', () => {
+  const postgres = postgresTests()
+
+  /** A dead letter, and a receiver behind a proxy that replays it. */
+  async function withDeadLetter() {
+    const { proxy, pool } = await postgres.throughProxy()
+    const receiver = postgres.receiver({ pool, listen: false, timeoutMs: 5_000 }, { retry: { attempts: 1 } })
+    receiver.onAny(() => {
+      throw new Error('no')
+    })
+    await receiver.ready()
+    await accept(receiver, 'media')
+    const { deadLetters } = receiver.inbox
+    await vi.waitFor(async () => expect(await deadLetters.list()).toHaveLength(1))
+    const key = (await deadLetters.list())[0]?.key ?? ''
+    return { proxy, receiver, replay: async () => deadLetters.replay(key) }
+  }
+
+  test('whose answer was lost does not say that it found nothing', async () => {
+    const { proxy, replay } = await withDeadLetter()
+    const sent = proxy.delay('AS next, id')
+    const replayed = replay()
+    replayed.catch(() => {})
+    const carryOut = await sent
+    proxy.mute()
+    await carryOut()
+    await proxy.breakFor(20)
+    await expect(replayed).rejects.toMatchObject({ code: 'unavailable' })
+  })
+
+  test('that keeps an unreadable delivery is repeated when its connection breaks', async () => {
+    const { proxy, receiver } = await withDeadLetter()
+    const sent = proxy.delay('::bytea')
+    const delivered = deliver(receiver, 'no JSON')
+    await sent
+    await proxy.breakFor(20)
+    expect((await delivered).status).toBe(400)
+    expect(await receiver.inbox.deadLetters.list()).toHaveLength(2)
+  })
+
+  test('waits until Postgres is back', async () => {
+    const { replay } = await withDeadLetter()
+    await postgres.server.stop('SIGINT')
+    const replayed = replay()
+    replayed.catch(() => {})
+    await sleep(200)
+    await postgres.server.restart()
+    expect(await replayed).toBe(true)
   })
 })
 
