@@ -1,7 +1,7 @@
 import { type Acknowledgement, createReceiver, type MaybePromise, type Receiver } from '../../src/index.ts'
+import { LogThrottle } from '../../src/internal/log-throttle.ts'
 import { printable } from '../../src/internal/logger.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
-import { Throttle } from '../../src/internal/throttle.ts'
 import { within } from '../../src/internal/timers.ts'
 import { checkReceiver } from './check-receiver.ts'
 
@@ -20,7 +20,7 @@ export class MountedReceiver<Context extends readonly unknown[]> {
   ready: Receives | undefined
   readonly #adapter: string
   readonly #make: (...context: Context) => MaybePromise<Receives>
-  readonly #failures = new Throttle()
+  readonly #failures = new LogThrottle()
   #making: Promise<Receives> | undefined
 
   /** @throws WebhookError `invalid_option` if `source` is neither a receiver nor a function */

@@ -1,6 +1,6 @@
 import { guarded } from './guarded.ts'
+import { LogThrottle } from './log-throttle.ts'
 import { isFrame, withoutOwnFrames } from './stack.ts'
-import { Throttle } from './throttle.ts'
 
 /** Log levels, least urgent first. */
 export const logLevels = ['debug', 'info', 'warn', 'error'] as const
@@ -88,7 +88,7 @@ const throttledLoggers = new WeakMap<Logger, Logger>()
 export function throttled(logger: Logger): Logger {
   const known = throttledLoggers.get(logger)
   if (known !== undefined) return known
-  const throttle = new Throttle()
+  const throttle = new LogThrottle()
   const made = eachLevel((level) => (details, message) => {
     const logRest = (count: number) => logger[level]({ ...details, count }, message)
     if (throttle.isFirst(message, logRest)) logger[level](details, message)

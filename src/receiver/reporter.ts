@@ -6,8 +6,8 @@ import { captureContext } from '../internal/async-context.ts'
 import { aFunction, checkOptions, hasOptions, isPlainObject } from '../internal/check-options.ts'
 import { durationText } from '../internal/duration.ts'
 import { calledWithin, guarded } from '../internal/guarded.ts'
+import { LogThrottle } from '../internal/log-throttle.ts'
 import { type LogLevel, type SafeLogger, throttled } from '../internal/logger.ts'
-import { Throttle } from '../internal/throttle.ts'
 import { msSince } from '../internal/timers.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 import type { ConflictReport, DeliveryReport, Hooks } from './hooks.ts'
@@ -71,7 +71,7 @@ export function createReporter(hooks: Hooks = {}, logger: SafeLogger, telemetry?
     guarded(call, (error) => threw(what, error))
 
   const inContext = captureContext()
-  const rejections = new Throttle()
+  const rejections = new LogThrottle()
 
   const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
     logger[level](err === undefined ? details : { ...details, err }, message)

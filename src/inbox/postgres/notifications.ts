@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
+import { CoalescedTask } from '../../internal/coalesced-task.ts'
 import { type Timer, unref, within } from '../../internal/timers.ts'
 import type { DatabaseListener } from '../sql/database.ts'
 import type { Signal } from '../sql/signal.ts'
 import type { Connections } from './connections.ts'
 import { quoted } from './schema.ts'
 import { query } from './step.ts'
-import { Throttle } from './throttle.ts'
 
 /** Delay before reconnecting (ms). */
 const reconnectDelayMs = 500
@@ -38,9 +38,9 @@ export class Notifications {
   readonly #options: NotificationsOptions
   /** Payload by which a process ignores its own news. */
   readonly #self: string = randomUUID()
-  readonly #announced: Throttle
+  readonly #announced: CoalescedTask
   /** Every process hears of new events and most find nothing, so the more processes, the less often each one looks. */
-  readonly #followed: Throttle
+  readonly #followed: CoalescedTask
   #listener: DatabaseListener | undefined
   #client: pg.Client | undefined
   #isListening = false
@@ -52,11 +52,11 @@ export class Notifications {
 
   constructor(options: NotificationsOptions) {
     this.#options = options
-    this.#announced = new Throttle(
+    this.#announced = new CoalescedTask(
       () => this.#send('accepting', this.#self),
       () => announceMs,
     )
-    this.#followed = new Throttle(
+    this.#followed = new CoalescedTask(
       () => this.#listener?.heard('new'),
       // Jitter keeps processes apart.
       () => followMs * options.processes() * (0.5 + Math.random()),

@@ -1,7 +1,7 @@
-import { sleep } from '../../internal/timers.ts'
+import { sleep } from './timers.ts'
 
 /** Runs something at once, then once per interval for all calls in it. */
-export class Throttle {
+export class CoalescedTask {
   readonly #run: () => unknown
   readonly #intervalMs: () => number
   #isDue = false

@@ -14,7 +14,7 @@ interface Window {
  * Throttles log lines that deliveries can cause at any rate. The caller logs the first of a kind; the rest share a line
  * per second.
  */
-export class Throttle {
+export class LogThrottle {
   readonly #windows = new Map<string, Window>()
 
   /**
