@@ -514,7 +514,7 @@ const ofTwoProcesses: readonly Fault[] = [
       statements: {
         shared: {
           renew: (owner, running) =>
-            wrongStep(async () => ({ ...(await right.run(shared(right).renew(owner, running))), isLost: false })),
+            wrongStep(async () => (await right.run(shared(right).renew(owner, running))) || true),
         },
       },
     }),

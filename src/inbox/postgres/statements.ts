@@ -331,8 +331,8 @@ UPDATE $process SET expires_at = clock_timestamp() + $2::float8 * interval '1 ms
 WHERE id = $1 AND expires_at > clock_timestamp() RETURNING 1`
 
 /**
- * With each renewal, in case a signal was missed. A lease that was renewed while the clock was ahead counts as expired. $1
- * own id.
+ * In case a signal was missed. Under a snapshot held open for hours it passes all dead entries, so that no renewal may wait
+ * for it. A lease that was renewed while the clock was ahead counts as expired. $1 own id.
  */
 export const lookAround = `
 SELECT count(*)::int AS processes, coalesce(bool_or(

@@ -12,12 +12,12 @@ import type {
   NewUnreadable,
   OverdueExpectation,
   RecordedLane,
-  Renewed,
   RunningEvents,
   SettledEvent,
   SettledLane,
   SharedStatements,
   Statements,
+  Surroundings,
 } from '../sql/database.ts'
 import { Expiration } from './expiration.ts'
 import { acceptColumns, type ClaimedRow, changeColumns, laneColumns, readLanes, settledColumns } from './rows.ts'
@@ -197,13 +197,17 @@ export class PostgresSteps implements Statements, SharedStatements {
     return step('renewing', transaction(...leave, remove), () => {}, slowStepMs)
   }
 
-  renew(owner: string, running: RunningEvents): PostgresStep<Renewed> {
+  renew(owner: string, running: RunningEvents): PostgresStep<boolean> {
     const json = running === undefined ? '' : JSON.stringify(running)
     const renew = namedQuery('renew', sql.renew, owner, this.#leaseMs, json)
-    return step('renewing', transaction(renew, query(sql.lookAround, owner)), (results) => {
-      const [, renewed, [found]] = results as unknown as [Rows, Rows, [Omit<Renewed, 'isLost'> & { processes: number }]]
+    return step('renewing', transaction(renew), ([, renewed]) => (renewed as Rows).length > 0)
+  }
+
+  lookAround(owner: string): PostgresStep<Surroundings> {
+    return step('patient', [query(sql.lookAround, owner)], ([rows]) => {
+      const [found] = rows as unknown as [Surroundings & { processes: number }]
       this.processes = found.processes
-      return { ...found, isLost: renewed.length === 0 }
+      return found
     })
   }
 

@@ -259,8 +259,10 @@ export interface Statements {
 
 /** Steps between processes. */
 export interface SharedStatements {
-  /** Renews the lease, and looks around. */
-  renew(owner: string, running: RunningEvents): Step<Renewed>
+  /** Renews the lease. False if it had expired, which is final. */
+  renew(owner: string, running: RunningEvents): Step<boolean>
+  /** Looks for what signals may have missed, after each renewal. May be slow. */
+  lookAround(owner: string): Step<Surroundings>
   /** Frees and marks the lanes of expired processes. Returns true if there may be more. */
   takeOver(): Step<boolean>
   /** Claims again the lanes that are ours but not among `known`: a settle or its answer was lost. */
@@ -273,11 +275,9 @@ export interface SharedStatements {
   handlers(): Step<PublishedHandlers>
 }
 
-/** What a process finds when it renews its lease. */
-export interface Renewed {
-  /** The lease had expired, which is final. */
-  readonly isLost: boolean
-  /** Another lease has expired. */
+/** What a process finds when it looks around. */
+export interface Surroundings {
+  /** The lease of another process has expired. */
   readonly hasExpired: boolean
   /** A lane is ready: its signal may have been missed. */
   readonly hasReady: boolean

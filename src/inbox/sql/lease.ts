@@ -41,7 +41,9 @@ export interface LeaseOptions {
 export class Lease {
   readonly #options: LeaseOptions
   readonly #clock: LeaseClock
-  readonly #task: PeriodicTask | undefined
+  readonly #renewing: PeriodicTask | undefined
+  /** Runs after each renewal. Apart: a look that takes long must not hold up the next renewal. */
+  readonly #looking: PeriodicTask | undefined
   #owner: string = crypto.randomUUID()
   /** Handlers that are published. */
   #published: readonly HandlerName[] = []
@@ -49,7 +51,8 @@ export class Lease {
   /** Until when lanes may be ours without our knowing, after a lost answer (`performance.now()`, ms). */
   #unknownUntil = Number.NEGATIVE_INFINITY
   #renewedAt = 0
-  #gaveGrace = false
+  /** True until the next renewal: nothing is taken over. */
+  #givesGrace = false
   #takingOver: Promise<void> | undefined
   #sweeping: Promise<void> | undefined
   /** True if lanes may await our handlers that the sweep under way has not seen. */
@@ -60,8 +63,10 @@ export class Lease {
     const { database, host, leaseMs } = options
     this.#clock = new LeaseClock(leaseMs, () => options.cutOff())
     if (database.statements.shared === undefined) return
-    const log = new FailureLog(host.logger, database)
-    this.#task = new PeriodicTask(() => this.#renew(), Math.min(leaseMs / 3, 1_000), log)
+    const task = (run: () => Promise<number>) =>
+      new PeriodicTask(run, Math.min(leaseMs / 3, 1_000), new FailureLog(host.logger, database))
+    this.#renewing = task(() => this.#renew())
+    this.#looking = task(() => this.#lookAround())
   }
 
   get owner(): string {
@@ -77,7 +82,7 @@ export class Lease {
 
   /** True if handlers were added or removed since they were published. */
   get hasNewHandlers(): boolean {
-    return this.#hasJoined && this.#task !== undefined && this.#published !== this.#options.host.handlers()
+    return this.#hasJoined && this.#renewing !== undefined && this.#published !== this.#options.host.handlers()
   }
 
   async join(): Promise<void> {
@@ -89,19 +94,20 @@ export class Lease {
     await database.run(database.statements.join(this.#owner, handlers))
     this.#published = handlers
     this.#hasJoined = true
-    if (this.#task !== undefined) this.#clock.renewed(sentAt)
+    if (this.#renewing !== undefined) this.#clock.renewed(sentAt)
     database.notify?.('awaited')
   }
 
   start(): void {
     this.#renewedAt = performance.now()
-    this.#task?.start(0)
+    this.#looking?.start(Number.POSITIVE_INFINITY)
+    this.#renewing?.start(0)
   }
 
   /** Looks for unknown lanes soon: a settle or a claim got no answer, or a strange one. */
   lookForUnknown(): void {
     this.#unknownUntil = performance.now() + 2 * this.#options.leaseMs
-    this.#task?.soon(0)
+    this.#renewing?.soon(0)
   }
 
   async publish(): Promise<void> {
@@ -116,37 +122,43 @@ export class Lease {
   }
 
   async #renew(): Promise<number> {
-    const { database, leaseMs, running, renewed, known } = this.#options
+    const { database, leaseMs, running, renewed } = this.#options
     const { shared } = database.statements
     if (shared === undefined) return Number.POSITIVE_INFINITY
     if (this.hasNewHandlers) await this.publish()
     const sentAt = performance.now()
-    const { isLost, hasExpired, hasReady, hasAwaited, owned } = await database.run(shared.renew(this.#owner, running()))
-    if (isLost) await this.#lost()
-    else {
+    if (await database.run(shared.renew(this.#owner, running()))) {
       this.#clock.renewed(sentAt)
       this.#hasJoined = true
-    }
+    } else await this.#lost()
     renewed()
-    const givesGrace = this.#givesGrace()
-    // Not awaited: a takeover may wait for locks, and our own lease needs renewing meanwhile.
-    if (hasExpired && !givesGrace) this.#takingOver ??= this.#takeOver(shared)
-    if (owned > known().length || performance.now() < this.#unknownUntil) await this.#adopt(shared)
-    if (hasAwaited) this.claimAwaited()
-    if (hasReady) this.#options.ready()
+    this.#givesGrace = this.#isLate && !this.#givesGrace
+    this.#renewedAt = performance.now()
+    this.#looking?.soon(0)
     // The lease runs from when the renewal was sent, however slow the database is.
     return Math.max(0, leaseMs / 3 - (performance.now() - sentAt))
   }
 
+  async #lookAround(): Promise<number> {
+    const { database, known, ready } = this.#options
+    const { shared } = database.statements
+    if (shared !== undefined && this.#hasJoined) {
+      const { hasExpired, hasReady, hasAwaited, owned } = await database.run(shared.lookAround(this.#owner))
+      // Not awaited: a takeover may wait for locks.
+      if (hasExpired && !this.#isLate && !this.#givesGrace) this.#takingOver ??= this.#takeOver(shared)
+      if (owned > known().length || performance.now() < this.#unknownUntil) await this.#adopt(shared)
+      if (hasAwaited) this.claimAwaited()
+      if (hasReady) ready()
+    }
+    return Number.POSITIVE_INFINITY
+  }
+
   /**
-   * After an outage of the database every process is late. Gives the others until the next renewal. Once only: if every
-   * renewal is late, the database is just slow.
+   * After an outage of the database every process is late, so the others get time until the next renewal. Once only: if
+   * every renewal is late, the database is just slow.
    */
-  #givesGrace(): boolean {
-    const isLate = performance.now() - this.#renewedAt > this.#options.leaseMs / 2
-    this.#renewedAt = performance.now()
-    this.#gaveGrace = isLate && !this.#gaveGrace
-    return this.#gaveGrace
+  get #isLate(): boolean {
+    return performance.now() - this.#renewedAt > this.#options.leaseMs / 2
   }
 
   async #lost(): Promise<void> {
@@ -173,11 +185,14 @@ export class Lease {
   /** Takes in lanes that are ours but unknown: a claim without an answer may have committed, or commit much later. */
   async #adopt(shared: SharedStatements): Promise<void> {
     const { database, alone, known, claimed } = this.#options
-    await alone(async () => {
+    const adopt = async () => {
       const owner = this.#owner
       const lanes = await database.run(shared.adopt(owner, known()))
       claimed(lanes, owner)
-    })
+      const taken = known()
+      return lanes.some(({ media }) => taken.includes(media))
+    }
+    while (await alone(adopt));
   }
 
   /** Claims lanes with events that await our handlers, or handlers that were removed. */
@@ -214,7 +229,7 @@ export class Lease {
 
   async stop(): Promise<void> {
     // Not a takeover that waits for locks: leaving is more urgent.
-    await this.#task?.stop()
+    await Promise.all([this.#renewing?.stop(), this.#looking?.stop()])
   }
 
   /** Ends the lease, so that the next process gets the lanes at once. */

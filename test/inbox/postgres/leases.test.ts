@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { PermanentFailure } from '../../../src/index.ts'
 import { ownTime } from '../../support/own-time.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
+import { recordingLogger } from '../../support/recording-logger.ts'
 import { signalled } from '../../support/signalled.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
 
@@ -230,5 +232,33 @@ describe.skipIf(!findPostgres())('processes that share their events', () => {
     await new Promise((resolve) => setTimeout(resolve, 50))
     expect(handler).not.toHaveBeenCalled()
     expect(await accepting.inbox.stats()).toMatchObject({ waiting: 1, running: 0, retrying: 0, deadLetters: 0 })
+  })
+})
+
+describe.skipIf(!findPostgres())('a process that cannot look around', () => {
+  const postgres = postgresTests()
+
+  test('renews its lease, and goes on with its handlers', async () => {
+    const { logger, lines } = recordingLogger('warn')
+    const finish = signalled()
+    const signals: AbortSignal[] = []
+    const receiver = postgres.receiver({ leaseMs: 1_500, timeoutMs: 1_000 }, { logger })
+    receiver.onAny(async (_, { signal }) => {
+      signals.push(signal)
+      await finish.promise
+    })
+    await receiver.ready()
+    await accept(receiver, 'media')
+    await vi.waitFor(() => expect(signals).toHaveLength(1))
+    const client = await postgres.pool.connect()
+    await client.query(`BEGIN; LOCK TABLE ${postgres.schema}.lane IN ACCESS EXCLUSIVE MODE`)
+    await sleep(4_000)
+    await client.query('COMMIT')
+    client.release()
+    expect(signals[0]?.aborted).toBe(false)
+    expect(lines.filter(({ message }) => message.includes('lease'))).toEqual([])
+    finish.resolve()
+    await postgres.allEnded()
+    expect(signals).toHaveLength(1)
   })
 })
