@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** A TCP proxy, whose connections a test can break, mute, delay and lead to another server. */
+/** A TCP proxy, whose connections a test can break, mute, delay, slow down and lead to another server. */
 export class TcpProxy {
   /** The port of the server that new connections are led to. Open ones stay as they are. */
   target: number
@@ -10,6 +10,7 @@ export class TcpProxy {
   readonly #sockets = new Set<Socket>()
   #isBroken = false
   #isMute = false
+  #msPerByte = 0
   #silenced: ReadonlySet<Socket> = new Set()
   #delayed: { text: string; sent: (passOn: () => Promise<void>) => void } | undefined
 
@@ -57,7 +58,18 @@ export class TcpProxy {
         })
       })
     })
-    server.on('data', (data) => this.#isMute || this.#silenced.has(server) || client.write(data))
+    server.on('data', (data) => {
+      if (this.#isMute || this.#silenced.has(server)) return
+      client.write(data)
+      if (this.#msPerByte === 0) return
+      server.pause()
+      setTimeout(() => server.resume(), data.length * this.#msPerByte)
+    })
+  }
+
+  /** Lets answers through at this speed, on each connection. */
+  slowDown(bytesPerSecond: number): void {
+    this.#msPerByte = 1_000 / bytesPerSecond
   }
 
   /** Loses every answer until the connections are broken. */

@@ -121,11 +121,14 @@ export class PostgresDatabase implements Database {
   }
 
   async run<Result>(step: Step<Result>): Promise<Result> {
-    const { on, read, isRepeatable, ...message } = step as PostgresStep<Result>
+    const { on, read, isRepeatable, timedOut, ...message } = step as PostgresStep<Result>
     const send = async () => read(await this.#connections.send({ on, ...message }))
     if (on === 'reading') return this.#reach(send, isRepeatable ? undefined : isUndone)
     this.#checkReady(on === 'accepting' ? 'open' : 'prepared')
-    return send()
+    return send().catch((error) => {
+      if (failureOf(error) === 'timeout') timedOut?.()
+      throw error
+    })
   }
 
   /** Throws `unavailable` until the tables are open. */

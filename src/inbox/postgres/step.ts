@@ -28,6 +28,8 @@ export interface PostgresStep<out Result> extends Step<Result>, Message {
   /** True if a second copy has the result of the first one. */
   readonly isRepeatable?: boolean
   read(results: readonly Rows[]): Result
+  /** Called after a timeout. */
+  timedOut?(): void
 }
 
 /** @param read reads the rows of each statement */

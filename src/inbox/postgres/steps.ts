@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { processName } from '../../internal/process-name.ts'
 import { handlersJson, type PublishedHandlers } from '../engine/owed-handlers.ts'
 import type { Acceptance, HandlerName } from '../inbox.ts'
+import { ByteLimit } from '../sql/batch-reader.ts'
 import type {
   Claim,
   ClaimedLane,
@@ -35,9 +36,11 @@ import {
   transaction,
 } from './step.ts'
 
-/** Events of a lane that a claim reads, and their bytes over all lanes. A timeout on more is likely. */
+/** Events of a lane that a claim reads. */
 const maxEvents = 64
-const maxBytes = 1_000_000
+
+/** Bytes for each lane, of which the first event is read whatever its size: a claim takes as many lanes as there are bytes for. */
+const bytesPerLane = 10_000
 
 /** Lanes between which an adoption divides these bytes. */
 const maxAdopted = 64
@@ -67,6 +70,8 @@ export class PostgresSteps implements Statements, SharedStatements {
   readonly #texts: Readonly<Record<'accept' | 'read' | 'settle', string>>
   readonly #leaseMs: number
   readonly #expiration: Expiration
+  /** Bytes of events that a claim reads. */
+  readonly #limit = new ByteLimit()
   /** Where claims begin to read, and when they last read from the start. */
   #from = fromStart
   #startedOverAt = 0
@@ -126,8 +131,9 @@ export class PostgresSteps implements Statements, SharedStatements {
     return step('patient', [start as string, lock, ...rest], (results) => (results[at + 1] as Rows).length)
   }
 
-  claim({ owner, lanes, marked, waits }: ClaimRequest): PostgresStep<Claim> {
+  claim({ owner, lanes: room, marked, waits }: ClaimRequest): PostgresStep<Claim> {
     const from = this.#claimFrom()
+    const lanes = this.#fitting(room)
     const claim = namedQuery('claim', sql.claim, owner, lanes, marked, from)
     const wait = query(sql.awaitLane, owner, from)
     // A claim that a crash of the server takes back is found by the settle that follows it: it needs no wait for the disk.
@@ -135,7 +141,7 @@ export class PostgresSteps implements Statements, SharedStatements {
     const before = waits ? [start, "SET LOCAL lock_timeout = '1s'", wait] : [start]
     const next = namedQuery('next', sql.nextReady, from)
     const parts = [...before, claim, commit, this.#read(lanes + marked), next, forget]
-    return step(waits ? 'patient' : 'handling', parts, (results) => {
+    return this.#claimingStep(waits ? 'patient' : 'handling', parts, (results) => {
       const [claimed, , read, ready] = results.slice(-5) as [Rows, Rows, Rows, Rows]
       const { count, first } = claimed[0] as { count: number; first: string | null }
       if (first !== null) this.#from = first
@@ -143,7 +149,8 @@ export class PostgresSteps implements Statements, SharedStatements {
       const isHeldUp = ready[0]?.['held_up'] === true && count < lanes
       // An accept that began before what was claimed may commit after it: only a claim from the start sees its lanes.
       const isPartial = from !== fromStart && count < lanes
-      const nextInMs = Math.min(waitOf(ready[0]), isPartial ? lookBackMs : Number.POSITIVE_INFINITY)
+      const lookInMs = isPartial ? lookBackMs : count >= lanes && lanes < room ? 0 : Number.POSITIVE_INFINITY
+      const nextInMs = Math.min(waitOf(ready[0]), lookInMs)
       return { lanes: lanesOf(read), nextInMs, isHeldUp }
     })
   }
@@ -153,21 +160,31 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   #read(lanes: number): Query {
-    return namedQuery('read', this.#texts.read, maxEvents + 1, Math.ceil(maxBytes / Math.max(lanes, 1)))
+    return namedQuery('read', this.#texts.read, maxEvents + 1, Math.ceil(this.#limit.most / Math.max(lanes, 1)))
+  }
+
+  #fitting(lanes: number): number {
+    return Math.min(lanes, Math.floor(this.#limit.most / bytesPerLane))
   }
 
   adopt(owner: string, known: readonly Media[]): PostgresStep<readonly ClaimedLane[]> {
-    const adopt = query(sql.adopt, owner, known, maxAdopted)
-    return this.#claiming([query(sql.awaitOwn, owner, known), adopt], maxAdopted)
+    const lanes = this.#fitting(maxAdopted)
+    return this.#claiming([query(sql.awaitOwn, owner, known), query(sql.adopt, owner, known, lanes)], lanes)
   }
 
-  claimAwaited(owner: string, names: readonly string[], lanes: number): PostgresStep<readonly ClaimedLane[]> {
+  claimAwaited(owner: string, names: readonly string[], room: number): PostgresStep<readonly ClaimedLane[]> {
+    const lanes = this.#fitting(room)
     return this.#claiming([query(sql.claimAwaited, owner, names, lanes)], lanes)
   }
 
   #claiming(claim: readonly Query[], lanes: number): PostgresStep<readonly ClaimedLane[]> {
     const parts = [...transaction(...claim), this.#read(lanes), forget]
-    return step('patient', parts, (results) => lanesOf(results.at(-2) as Rows))
+    return this.#claimingStep('patient', parts, (results) => lanesOf(results.at(-2) as Rows))
+  }
+
+  /** After a timeout, the next one reads half as much: the link may be slow. */
+  #claimingStep<Result>(...[on, parts, read]: Parameters<typeof step<Result>>): PostgresStep<Result> {
+    return { ...step(on, parts, read), timedOut: () => this.#limit.exceeded(this.#limit.most) }
   }
 
   settle(owner: string, lanes: readonly SettledLane[], events: readonly SettledEvent[]) {

@@ -158,6 +158,21 @@ describe.skipIf(!findPostgres())('a claim', () => {
     await vi.waitFor(() => expect(handled).toEqual(numbers))
   })
 
+  test('brings large events although only a few arrive in time', async () => {
+    const accepting = postgres.receiver({ handles: false }).onAny(() => {})
+    await accepting.ready()
+    const { proxy, pool } = await postgres.throughProxy()
+    const handled: string[] = []
+    const receiver = postgres.receiver({ pool, timeoutMs: 500, listen: false })
+    receiver.onAny(({ mediaId }) => void handled.push(mediaId))
+    await receiver.ready()
+    const media = Array.from({ length: 40 }, (_, index) => `${index}`)
+    proxy.slowDown(400_000)
+    for (const mediaId of media) await accept(accepting, mediaId, 'x'.repeat(30_000))
+    await vi.waitFor(() => expect(new Set(handled).size).toBe(40), 30_000)
+    expect(handled).toHaveLength(40)
+  })
+
   test('that takes too long again and again is logged, once', async () => {
     const { logger, lines } = recordingLogger('warn')
     const receiver = postgres.receiver({ timeoutMs: 300 }, { logger }).onAny(() => {})
