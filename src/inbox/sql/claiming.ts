@@ -1,16 +1,11 @@
-import type { Logger } from '../../internal/logger.ts'
 import { measure } from '../../internal/maybe-promise.ts'
-import { OutageLog } from '../../internal/outage-log.ts'
 import { maxWaitMs, type Timer, unref } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { Claim, Database } from './database.ts'
+import { FailureLog } from './periodic-task.ts'
 
 /** Delay after a failed claim (ms). */
 const retryMs = 100
-
-/** Transient failures in a row before one is logged, and the minimum time between two logs (ms). */
-const failuresBeforeLog = 3
-const logIntervalMs = 60_000
 
 /** Minimum time between claims that wait for a lane (ms). */
 const waitIntervalMs = 200
@@ -44,8 +39,7 @@ export interface ClaimingOptions {
 /** Claims lanes while there is room for them, one claim at a time. Otherwise waits for a wake-up or the end of a delay. */
 export class Claiming {
   readonly #options: ClaimingOptions
-  readonly #logger: Logger
-  readonly #outage = new OutageLog()
+  readonly #log: FailureLog
   /** How many lanes to hold. Grows while they end faster than claims bring them. */
   #size: number
   /** When a claim last brought all that there was room for. */
@@ -60,13 +54,11 @@ export class Claiming {
   /** True if there may be more marked lanes than the last claim was to bring. */
   #leftMarked = false
   #waitedAt = Number.NEGATIVE_INFINITY
-  #failures = 0
-  #loggedAt = Number.NEGATIVE_INFINITY
   #isStopped = false
 
   constructor(options: ClaimingOptions) {
     this.#options = options
-    this.#logger = options.host.logger
+    this.#log = new FailureLog(options.host.logger, options.database, 'the inbox could not claim events')
     this.#size = 2 * options.concurrency
   }
 
@@ -127,11 +119,10 @@ export class Claiming {
       this.#isAwake = false
       try {
         await this.alone(() => this.#claim(room, Math.max(0, maxMarked - marked)))
-        this.#outage.worked()
-        this.#failures = 0
+        this.#log.succeeded()
       } catch (error) {
         this.#options.unknown()
-        this.#logFailure(error)
+        if (!this.#isStopped) this.#log.failed(error)
         this.wakeIn(retryMs)
         return
       }
@@ -168,15 +159,5 @@ export class Claiming {
   get #pollMs(): number {
     const { database } = this.#options
     return database.statements.shared === undefined || database.isListening ? Number.POSITIVE_INFINITY : pollMs
-  }
-
-  #logFailure(error: unknown): void {
-    if (this.#isStopped) return
-    if (this.#options.database.failure(error) === undefined)
-      return this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not claim events'))
-    // A claim that always times out looks transient too.
-    if (++this.#failures < failuresBeforeLog || performance.now() < this.#loggedAt + logIntervalMs) return
-    this.#loggedAt = performance.now()
-    this.#logger.warn({ err: error }, 'the inbox could not claim events and will retry')
   }
 }

@@ -9,18 +9,24 @@ const failuresBeforeLog = 3
 export class FailureLog {
   readonly #logger: Logger
   readonly #database: Pick<Database, 'failure'>
+  readonly #message: string
   readonly #outage = new OutageLog()
   #failures = 0
 
-  constructor(logger: Logger, database: Pick<Database, 'failure'>) {
+  constructor(
+    logger: Logger,
+    database: Pick<Database, 'failure'>,
+    message = 'the inbox could not do its background work',
+  ) {
     this.#logger = logger
     this.#database = database
+    this.#message = message
   }
 
   failed(error: unknown): void {
     // A statement that always times out looks transient too.
     if (this.#database.failure(error) !== undefined && ++this.#failures < failuresBeforeLog) return
-    this.#outage.failed(() => this.#logger.error({ err: error }, 'the inbox could not do its background work'))
+    this.#outage.failed(() => this.#logger.error({ err: error }, this.#message))
   }
 
   succeeded(): void {

@@ -179,10 +179,10 @@ describe.skipIf(!findPostgres())('a claim', () => {
     await receiver.ready()
     const claims = await postgres.claimsHeldUp()
     await accept(receiver, 'media')
-    const told = () => lines.filter(({ message }) => message.startsWith('the inbox could not claim events'))
+    const told = () => lines.filter(({ message }) => message === 'the inbox could not claim events')
     await vi.waitFor(() =>
       expect(told()).toMatchObject([
-        { level: 'warn', details: { err: { message: expect.stringMatching(/timeout/) } } },
+        { level: 'error', details: { err: { message: expect.stringMatching(/timeout/) } } },
       ]),
     )
     await claims.goOn()
