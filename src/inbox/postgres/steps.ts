@@ -123,12 +123,9 @@ export class PostgresSteps implements Statements, SharedStatements {
   fire(overdue: readonly OverdueExpectation[]): PostgresStep<number> {
     const events = overdue.map(({ place }) => place as Omit<NewEvent, 'changes'>)
     const { parts, at } = this.#accepting(events, [], { gone: sql.firing })
-    const [start, ...rest] = parts
-    const lock = query(
-      sql.lockLanes,
-      events.map(({ media }) => media),
-    )
-    return step('patient', [start as string, lock, ...rest], (results) => (results[at + 1] as Rows).length)
+    const [start = begin, ...rest] = parts
+    const media = overdue.map((each) => each.media)
+    return step('patient', [start, query(sql.lockLanes, media), ...rest], (results) => (results[at + 1] as Rows).length)
   }
 
   claim({ owner, lanes: room, marked, waits }: ClaimRequest): PostgresStep<Claim> {
@@ -150,8 +147,7 @@ export class PostgresSteps implements Statements, SharedStatements {
       // An accept that began before what was claimed may commit after it: only a claim from the start sees its lanes.
       const isPartial = from !== fromStart && count < lanes
       const lookInMs = isPartial ? lookBackMs : count >= lanes && lanes < room ? 0 : Number.POSITIVE_INFINITY
-      const nextInMs = Math.min(waitOf(ready[0]), lookInMs)
-      return { lanes: lanesOf(read), nextInMs, isHeldUp }
+      return { lanes: lanesOf(read), nextInMs: Math.min(waitOf(ready[0]), lookInMs), isHeldUp }
     })
   }
 
