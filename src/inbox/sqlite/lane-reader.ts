@@ -8,9 +8,6 @@ const maxEvents = 64
 /** Characters of JSON that a claim reads over all lanes: about a millisecond, which deliveries may have to wait. */
 const maxText = 200_000
 
-/** Rows that one statement reads. */
-const rowsPerRead = 8
-
 /** A lane that was claimed. */
 export interface LaneRow {
   readonly media: number
@@ -53,8 +50,8 @@ export class LaneReader {
   /** Reads delayed events, then untried ones, at least one. */
   #readLane(media: number, position: number, maxOfLane: number, now: number): { rows: EventRow[]; hasMore: boolean } {
     const delayedAfter = (last?: EventRow) =>
-      this.#isStrict ? [media, last?.id ?? 0, rowsPerRead] : [media, last?.dueAt ?? -1, last?.id ?? 0, now, rowsPerRead]
-    const untriedAfter = (last?: EventRow) => [media, last?.id ?? position, rowsPerRead]
+      this.#isStrict ? [media, last?.id ?? 0] : [media, last?.dueAt ?? -1, last?.id ?? 0, now]
+    const untriedAfter = (last?: EventRow) => [media, last?.id ?? position]
     const first = this.#sql.first.all(...delayedAfter(), ...untriedAfter()) as EventRow[]
     const delayed = this.#pages(first, true, (last) => this.#sql.delayed.all(...delayedAfter(last)) as EventRow[])
     const untried = this.#pages(first, false, (last) => this.#sql.untried.all(...untriedAfter(last)) as EventRow[])
@@ -74,7 +71,7 @@ export class LaneReader {
   *#pages(first: readonly EventRow[], isDelayed: boolean, next: (last?: EventRow) => EventRow[]): Generator<EventRow> {
     let page = first.filter(({ dueAt }) => (dueAt !== null) === isDelayed)
     yield* page
-    while (page.length === rowsPerRead) {
+    while (page.length === sql.rowsPerRead) {
       page = next(page.at(-1))
       yield* page
     }

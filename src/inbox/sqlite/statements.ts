@@ -65,16 +65,19 @@ export const claim = {
 const eventColumns = `id, event, trace, received_at AS receivedAt, owed, attempts, completed, failed, crashes, late,
   due_at AS dueAt, coalesce(due_at, since, received_at) AS since`
 
-/** A few rows at a time, since a row may have 64 KiB. */
+/** Rows that one statement reads: few, since a row may have 64 KiB. */
+export const rowsPerRead = 8
+
+/** Each limit is a literal: SQLite plans a statement again whenever a bound one changes, and binding changes it. */
 export function read(isStrict: boolean) {
   // Strict: also those that are not due yet, since nothing may overtake them.
   const after = isStrict
     ? 'due_at IS NOT NULL AND id > ? ORDER BY id'
     : '(due_at, id) > (?, ?) AND due_at <= ? ORDER BY due_at, id'
-  const delayed = `SELECT ${eventColumns} FROM inbox_event WHERE media = ? AND ${after} LIMIT ?`
-  // `died_at`, `ended_at`: a lane that was made again starts at position 0.
+  const delayed = `SELECT ${eventColumns} FROM inbox_event WHERE media = ? AND ${after} LIMIT ${rowsPerRead}`
   const untried = `SELECT ${eventColumns} FROM inbox_event
-    WHERE media = ? AND id > ? AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL ORDER BY id LIMIT ?`
+    WHERE media = ? AND id > ? AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL ORDER BY id
+    LIMIT ${rowsPerRead}`
   return { first: `SELECT * FROM (${delayed}) UNION ALL SELECT * FROM (${untried})`, delayed, untried }
 }
 
