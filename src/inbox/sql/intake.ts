@@ -158,9 +158,14 @@ export class Intake {
   async #store(entries: readonly PendingEvent[]): Promise<void> {
     const { database, host, stored } = this.#options
     const step = database.statements.accept(entries.map(({ event }) => event))
-    const answers = await measure(host.measured, 'accept', () => database.run(step))
+    const answer = measure(host.measured, 'accept', () => database.run(step))
+    // Where one process writes, the claim that follows shares the commit.
+    const isShared = database.statements.shared !== undefined
+    if (!isShared) stored()
+    const answers = await answer
     // If the first answer was lost, a stored event now counts as known, but nobody has heard of it.
-    if (answers.includes('accepted') || entries.some(({ problem }) => problem !== undefined)) stored()
+    const isNew = answers.includes('accepted') || entries.some(({ problem }) => problem !== undefined)
+    if (isShared && isNew) stored()
     for (const [index, entry] of entries.entries()) entry.end(answers[index] as Acceptance)
   }
 

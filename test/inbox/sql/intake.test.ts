@@ -17,8 +17,9 @@ const cutOff = new Error('Connection terminated unexpectedly')
 const timeout = new Error('Query read timeout')
 const failure = (error: unknown) => (error === timeout ? 'timeout' : error === cutOff ? 'transient' : undefined)
 
-function intakeOver(accept: Accept, stored = () => {}, timeoutMs = 2_000) {
-  const database = { statements: { accept: (events: unknown) => events }, run: accept, failure }
+function intakeOver(accept: Accept, stored = () => {}, { timeoutMs = 2_000, isShared = true } = {}) {
+  const statements = { accept: (events: unknown) => events, shared: isShared ? {} : undefined }
+  const database = { statements, run: accept, failure }
   return new Intake({ database: database as unknown as IntakeOptions['database'], host: {}, timeoutMs, stored })
 }
 
@@ -37,11 +38,22 @@ test('an event that was known at once is not looked for', async () => {
   expect(stored).not.toHaveBeenCalled()
 })
 
+test('where one process writes, events are looked for in the commit that stores them', async () => {
+  const stored = vi.fn()
+  let commit = (_: readonly Acceptance[]) => {}
+  const accept: Accept = () => new Promise((resolve) => (commit = resolve))
+  const added = intakeOver(accept, stored, { isShared: false }).add(newEvent('one'))
+  await expect.poll(() => stored.mock.calls.length).toBe(1)
+  commit(['accepted'])
+  expect(await added).toBe('accepted')
+  expect(stored).toHaveBeenCalledOnce()
+})
+
 test('an event whose step failed comes before those that wait', async () => {
   const steps: { keys: readonly string[]; answer: (answer: readonly Acceptance[] | Promise<never>) => void }[] = []
   const accept: Accept = (events) =>
     new Promise((answer) => steps.push({ keys: events.map(({ hash }) => hash), answer }))
-  const intake = intakeOver(accept, () => {}, 60_000)
+  const intake = intakeOver(accept, () => {}, { timeoutMs: 60_000 })
   const added = [intake.add(newEvent('failed'))]
   await expect.poll(() => steps.length).toBe(1)
   added.push(intake.add(newEvent('running')))
