@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Acceptance } from '../../src/inbox/inbox.ts'
 import { lockLanes } from '../../src/inbox/postgres/statements.ts'
 import type { PostgresStep } from '../../src/inbox/postgres/step.ts'
-import type { Database, SettledEvent, SettledLane, Statements, Step } from '../../src/inbox/sql/database.ts'
+import type { Database, NewEvent, SettledEvent, SettledLane, Statements, Step } from '../../src/inbox/sql/database.ts'
 import { sleep } from '../../src/internal/timers.ts'
 import { databaseContract } from '../../src/testing/contract/database.ts'
 import type { DatabaseSubject } from '../../src/testing/contract/database-process.ts'
@@ -96,6 +96,14 @@ const of = (right: Database) => ({ statements: right.statements, run: <T>(step: 
 const setLanes = (right: Database, set: string, lanes: readonly { readonly media: string }[]) =>
   right.change(lanes.map(({ media }) => ({ sql: `UPDATE $lane SET ${set} WHERE media = $1`, values: [media] })))
 
+const wakeLanesOf = (right: Database, events: readonly NewEvent[]) =>
+  right.change(
+    events.map(({ media }) => ({
+      sql: `UPDATE $lane SET ready_at = $now WHERE media = ${right.dialect.lane('$1')}`,
+      values: [media],
+    })),
+  )
+
 async function read<Row>(right: Database, sql: string, value: string | number): Promise<Row> {
   const [row] = await right.read<Row>(sql, [value])
   return row as Row
@@ -120,7 +128,7 @@ const ofOneProcess: readonly Fault[] = [
         accept: (events) =>
           wrongStep(async () => {
             const answers = await right.run(right.statements.accept(events))
-            await setLanes(right, 'ready_at = $now', events)
+            await wakeLanesOf(right, events)
             return answers
           }),
       },
@@ -242,7 +250,7 @@ const ofOneProcess: readonly Fault[] = [
         accept: (events) =>
           wrongStep(async () => {
             const answers = await right.run(right.statements.accept(events))
-            await setLanes(right, 'ready_at = $now', events)
+            await wakeLanesOf(right, events)
             return answers
           }),
         claim: (request) =>

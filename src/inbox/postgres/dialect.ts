@@ -8,6 +8,7 @@ export const dialect: Dialect = {
   ms: (column) => `round(extract(epoch FROM ${column}) * 1000)`,
   hex: (column) => `encode(${column}, 'hex')`,
   json: (value) => `to_json(${value})::text`,
+  lane: (media) => media,
   names: (column) => `'[' || coalesce('"' || nullif(array_to_string(${column}, '","'), '') || '"', '') || ']'`,
   hashesIn: (array) =>
     `SELECT hash::uuid, place - 1 AS place FROM json_array_elements_text(${array}::json) WITH ORDINALITY asked (hash, place)`,

@@ -25,7 +25,7 @@ import type { Signal } from './signal.ts'
 /** A key, as the database stores it. */
 export type Hash = string
 
-/** A media item, as the database names its lane. */
+/** A lane, or a media item that may have none yet. */
 export type Media = string
 
 /** What pages show of an event after its payload is gone. JSON. The key may be shortened: see `head.ts`. */
@@ -308,6 +308,8 @@ export interface Dialect {
   hex(column: string): string
   /** SQL expression for a value as JSON text. A JSON column stays as it is. */
   json(value: string): string
+  /** SQL expression for the lane of a media item, from what {@link Database.hashMedia} returns. */
+  lane(media: string): string
   /** SQL expression for a column of handlers' names as a JSON array. */
   names(column: string): string
   /** Query for the values of a JSON array of hashes: `hash`, and its index `place`. */

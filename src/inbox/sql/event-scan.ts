@@ -101,7 +101,9 @@ export class EventScan {
     return [
       after === undefined ? 'id IS NOT NULL' : `id ${beyond} ${add(after)}`,
       ...(upTo === undefined ? [] : [`id ${to} ${add(upTo)}`]),
-      ...(mediaId === undefined ? [] : [`media = ${add(this.#database.hashMedia(mediaId))}`]),
+      ...(mediaId === undefined
+        ? []
+        : [`media = ${this.#database.dialect.lane(add(this.#database.hashMedia(mediaId)))}`]),
     ].join(' AND ')
   }
 

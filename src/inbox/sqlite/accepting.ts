@@ -41,19 +41,20 @@ export class Accepting {
   /** @param since when an event began to wait that was received earlier */
   accept(accepted: NewEvent, since: number | null = null): Acceptance {
     const { hash, event, head, trace, receivedAt, owed, changes } = accepted
+    const { next } = this.#counter
     const media = Number(accepted.media)
-    const texts = [event, head, trace ?? null]
-    const stored = this.#sql.insert.run(...[this.#counter.next, hash, media, ...texts, receivedAt, since, owed ?? null])
+    const row = [hash, event, head, trace ?? null, receivedAt, since, owed ?? null]
+    const stored = this.#sql.insert.run(next, media, next, ...row)
     if (Number(stored.changes) === 0) return 'duplicate'
-    this.#stored(media, Date.now())
+    this.#sql.wake.run(next, media, Date.now())
+    this.#stored()
     if (changes !== undefined) this.#apply(changes)
     return 'accepted'
   }
 
-  #stored(media: number, now: number): void {
+  #stored(): void {
     this.#counter.next++
     this.#counter.unfinished++
-    this.#sql.wake.run(media, now)
   }
 
   /** The answer to an event for which there is no room. */
@@ -109,7 +110,8 @@ export class Accepting {
   replay(id: number, media: number): boolean {
     const now = Date.now()
     if (Number(this.#sql.replay.run(this.#counter.next, now, id).changes) === 0) return false
-    this.#stored(media, now)
+    this.#sql.wakeAgain.run(now, media, now)
+    this.#stored()
     return true
   }
 }

@@ -8,6 +8,7 @@ export const dialect: Dialect = {
   ms: (column) => column,
   hex: (column) => `hex(${column})`,
   json: (value) => value,
+  lane: (media) => `(SELECT media FROM $lane WHERE hash = ${media})`,
   names: (column) => column,
   hashesIn: (array) => `SELECT value AS hash, key AS place FROM json_each(${array})`,
   isReady: 'ready_at IS NOT NULL',

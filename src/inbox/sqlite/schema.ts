@@ -4,8 +4,9 @@ import type { SqliteDatabase } from './connection.ts'
 const schemaVersion = 1
 
 // Tables and columns are those of `postgres/schema.ts`, without what only several processes need. Times are ms since the
-// epoch, JSON and arrays of names are text, and null in `ready_at` stands for infinity. `media` is a number: a lane is then
-// found by its row id.
+// epoch, JSON and arrays of names are text, and null in `ready_at` stands for infinity. `media` is the lane's number, the id
+// of its first event: lanes and events of a time then share pages, where hashes would write a page for each. Only
+// expectations, which have no lane yet, keep the hash.
 //
 // `counter.next`: the next id. Rows' own numbers won't do: they start over in an empty table, below the lanes' positions.
 // `counter.unfinished`: events that have neither ended nor died, written with them.
@@ -31,6 +32,7 @@ const schema = `
   CREATE INDEX IF NOT EXISTS inbox_event_replay ON inbox_event (id) WHERE replay;
   CREATE TABLE IF NOT EXISTS inbox_lane (
     media INTEGER PRIMARY KEY,
+    hash INTEGER NOT NULL UNIQUE,
     owner TEXT,
     turn INTEGER NOT NULL DEFAULT 0,
     ready_at INTEGER,
@@ -48,7 +50,7 @@ const schema = `
   CREATE TABLE IF NOT EXISTS inbox_expectation (
     hash TEXT PRIMARY KEY,
     subject TEXT NOT NULL,
-    media INTEGER NOT NULL,
+    media_hash INTEGER NOT NULL,
     rule TEXT NOT NULL,
     began_at INTEGER NOT NULL, due_at INTEGER NOT NULL,
     event TEXT NOT NULL, head TEXT NOT NULL, trace TEXT, owed TEXT NOT NULL,

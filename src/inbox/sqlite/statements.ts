@@ -10,12 +10,12 @@ export const counter = {
 
 export const accept = (isStrict: boolean) => ({
   /** Changes no row if the key is known. */
-  insert: `INSERT INTO inbox_event (id, hash, media, event, head, trace, received_at, since, owed)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+  insert: `INSERT INTO inbox_event (id, media, hash, event, head, trace, received_at, since, owed)
+    VALUES (?, coalesce((SELECT media FROM inbox_lane WHERE hash = ?), ?), ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (hash) DO NOTHING`,
   known: 'SELECT 1 FROM inbox_event WHERE hash = ?',
   /** Only for new events: a duplicate wakes nobody. Strict: a lane that waits for a retry goes on waiting for it. */
-  wake: `INSERT INTO inbox_lane (media, ready_at) VALUES (?, ?) ON CONFLICT (media)
+  wake: `INSERT INTO inbox_lane (media, hash, ready_at) VALUES (?, ?, ?) ON CONFLICT (hash)
     DO UPDATE SET ready_at = excluded.ready_at WHERE ready_at IS NULL${isStrict ? '' : ' OR ready_at > excluded.ready_at'}`,
   /** An unreadable delivery. It has no lane until it is replayed. */
   keep: `INSERT INTO inbox_event (id, hash, head, body, received_at, died_at) VALUES (?, ?, ?, ?, ?, ?)
@@ -24,6 +24,7 @@ export const accept = (isStrict: boolean) => ({
   /** A dead letter is accepted again, at the end of its lane. */
   replay: `UPDATE inbox_event SET id = ?, died_at = NULL, attempts = 0, crashes = 0, since = ?
     WHERE id = ? AND died_at IS NOT NULL AND body IS NULL`,
+  wakeAgain: `UPDATE inbox_lane SET ready_at = ? WHERE media = ? AND (ready_at IS NULL OR ${!isStrict} AND ready_at > ?)`,
 })
 
 export const expectations = {
@@ -32,13 +33,14 @@ export const expectations = {
   removeEnded: 'DELETE FROM inbox_expectation WHERE subject = ? AND began_at <= ?',
   /** Unless an end is known, which may have been accepted before it. */
   begin: `INSERT INTO inbox_expectation
-      (hash, subject, media, rule, began_at, due_at, event, head, trace, owed, delayed_at)
+      (hash, subject, media_hash, rule, began_at, due_at, event, head, trace, owed, delayed_at)
     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
     WHERE NOT EXISTS (SELECT 1 FROM inbox_expectation_end WHERE subject = ? AND ended_at >= ?)
     ON CONFLICT DO NOTHING`,
-  overdue: 'SELECT hash, media FROM inbox_expectation WHERE due_at <= ? ORDER BY due_at LIMIT ?',
+  overdue: 'SELECT hash, media_hash AS media FROM inbox_expectation WHERE due_at <= ? ORDER BY due_at LIMIT ?',
   next: 'SELECT min(due_at) AS next FROM inbox_expectation WHERE due_at > ?',
-  get: 'SELECT hash, media, event, head, trace, owed, due_at AS receivedAt FROM inbox_expectation WHERE hash = ?',
+  get: `SELECT hash, media_hash AS media, event, head, trace, owed, due_at AS receivedAt
+    FROM inbox_expectation WHERE hash = ?`,
   remove: 'DELETE FROM inbox_expectation WHERE hash = ?',
 }
 

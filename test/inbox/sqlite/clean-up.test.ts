@@ -94,12 +94,12 @@ async function withKeys(ageMs: number) {
   const database = openDatabase(path)
   onTestFinished(() => void database.close())
   const insert = database.prepare('INSERT INTO inbox_event (hash, media, received_at, ended_at) VALUES (?, ?, ?, ?)')
-  const lane = database.prepare('INSERT INTO inbox_lane (media) VALUES (?)')
+  const lane = database.prepare('INSERT INTO inbox_lane (media, hash) VALUES (?, ?)')
   const at = Date.now() - ageMs
   inTransaction(database, () => {
     for (let i = 0; i < 600; i++) {
       insert.run(`${i}`, i, at, at)
-      lane.run(i)
+      lane.run(i, i)
     }
   })
   const expiration = new Expiration(database, 3_600_000)
