@@ -166,21 +166,21 @@ SELECT ${msUntil(`least(
 export const readClaimed = (isStrict: boolean): string => `
 SELECT lane.media::text, turn, position::float8, lane.crashes AS marks, latest_at::float8 AS "latestAt", lane.awaits IS NOT NULL AS awaits, e.*
 FROM $lane LEFT JOIN LATERAL (
-  SELECT id::float8, CASE WHEN before < $2::int OR nth = 1 THEN event::text END AS event, trace::text,
+  SELECT id::float8, CASE WHEN before < $2::int THEN event::text END AS event, trace::text,
     ${ms('received_at')} AS "receivedAt", ${ms('coalesce(due_at, since, received_at)')} AS since, owed::text, attempts,
     ${dialect.names('completed')} AS completed, failed::text, crashes, late, due_at IS NOT NULL AS "isRetry",
-    greatest(0, ${msUntil('due_at')}) AS "dueInMs", nth
+    greatest(0, ${msUntil('due_at')}) AS "dueInMs"
   FROM (
-    SELECT *, row_number() OVER lane_order AS nth, sum(octet_length(event::text)) OVER (lane_order ROWS UNBOUNDED PRECEDING) - octet_length(event::text) AS before
+    SELECT *, sum(octet_length(event::text)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - octet_length(event::text) AS before
     FROM (
       (SELECT * FROM $event WHERE event.media = lane.media AND due_at ${isStrict ? 'IS NOT NULL ORDER BY id' : '<= now() ORDER BY due_at'} LIMIT $1::int)
       UNION ALL
       (SELECT * FROM $event WHERE event.media = lane.media AND id > lane.position AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL
        ORDER BY id LIMIT $1::int) -- died_at: a lane that was made again starts at position 0
-    ) found WINDOW lane_order AS (ORDER BY id)
+    ) found
   ) counted ORDER BY counted.id LIMIT $1::int
 ) e ON true
-WHERE lane.media = ANY (current_setting('media_webhooks.claimed')::bigint[]) ORDER BY lane.media, nth`
+WHERE lane.media = ANY (current_setting('media_webhooks.claimed')::bigint[]) ORDER BY lane.media, id`
 
 /** Before `adopt`: waits for a lane that accepts keep locked. $1 own id, $2 the lanes it knows. */
 export const awaitOwn = `
