@@ -137,10 +137,11 @@ export class SqlWorker {
   #released(lane: HeldLane, readyInMs: number): void {
     if (this.#lanes.get(lane.media) === lane) this.#lanes.delete(lane.media)
     if (lane.awaits) this.#database.notify?.('awaited')
+    if (readyInMs === Number.POSITIVE_INFINITY) return
+    if (readyInMs > 0) return this.#claiming.wakeIn(readyInMs)
+    this.#claiming.wake()
     const isForOthers = this.#state === 'stopped' || this.#held().lanes >= this.#options.concurrency
-    if (readyInMs === 0 && isForOthers) this.#database.notify?.('new')
-    if (readyInMs === 0) this.#claiming.wake()
-    else if (readyInMs !== Number.POSITIVE_INFINITY) this.#claiming.wakeIn(readyInMs)
+    if (isForOthers) this.#database.notify?.('new')
   }
 
   #lostLane(lane: HeldLane): void {
