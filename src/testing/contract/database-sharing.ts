@@ -141,8 +141,8 @@ function lateChecks(check: DeclareCheck): void {
 function lockChecks(check: DeclareCheck): void {
   check('stores crosswise keys of two processes without a deadlock', async ({ next, expect }) => {
     const processes = [await next(), await next()] as const
-    for (let round = 0; round < 60; round++) {
-      const keys = Array.from({ length: 10 }, (_, index) => `${round} ${index}`)
+    for (let round = 0; round < 20; round++) {
+      const keys = Array.from({ length: 200 }, (_, index) => `${round} ${index}`)
       const accept = (process: DatabaseProcess, ordered: readonly string[], media: string) =>
         process.database.run(
           process.statements.accept(ordered.map((key, index) => process.newEvent(key, `${media} ${index}`))),
@@ -151,7 +151,7 @@ function lockChecks(check: DeclareCheck): void {
         accept(processes[0], keys, 'media'),
         accept(processes[1], keys.toReversed(), 'another'),
       ])
-      expect(answers.flat().filter((each) => each === 'accepted').length).toBe(10)
+      expect(answers.flat().filter((each) => each === 'accepted').length).toBe(200)
     }
   })
 
