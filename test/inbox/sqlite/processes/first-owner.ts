@@ -4,10 +4,12 @@ import { sqliteInbox } from '../../../../src/inbox/sqlite.ts'
 import { createReceiver, unverified } from '../../../../src/index.ts'
 import { deliver, samplePayload } from '../../../../src/testing/index.ts'
 
-/** A message of the process that has the file open first, after `ready`. It has one of the fields. */
+/** A message of the process that has the file open first, after `ready`. It has the fields of one event. */
 export interface FromOwner {
   readonly started?: string
   readonly aborted?: string
+  /** When it was aborted (ms since the epoch). */
+  readonly abortedAt?: number
   readonly logged?: string
   readonly answered?: number
 }
@@ -28,7 +30,7 @@ receiver.onAny(({ mediaId }, { signal }) => {
   tell({ started: mediaId })
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => {
-      tell({ aborted: signal.reason.code })
+      tell({ aborted: signal.reason.code, abortedAt: Date.now() })
       reject(signal.reason)
     })
   })
