@@ -15,7 +15,8 @@ const pool = new Pool({ connectionString: url })
 const receiver = createReceiver({
   verify: unverified(),
   logger: silent,
-  inbox: postgresInbox({ pool, schema, leaseMs: 300 }),
+  // Long enough for a busy machine: a lease that is lost counts as a crash.
+  inbox: postgresInbox({ pool, schema, leaseMs: 1_000 }),
 })
 receiver.onAny(async ({ mediaId }, { transaction }) => {
   const isCulprit = mediaId.startsWith('culprit')
