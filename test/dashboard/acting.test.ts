@@ -71,7 +71,9 @@ test('all events of a filter are replayed or retried, and others stay', async ()
   const { receiver, state } = await failing(3)
   receiver.on('encoding.failed', () => Promise.reject(new Error('another')), { name: 'other' })
   await send(receiver, 'media-4', { type: 'encoding.failed' })
-  receiver.on('file.received', () => Promise.reject(new Error('later')), { retry: { attempts: 2, baseMs: 3_600_000 } })
+  receiver.on('file.received', () => Promise.reject(new Error('later')), {
+    retry: { attempts: 2, baseMs: 86_400_000, maxMs: 86_400_000 },
+  })
   await send(receiver, 'media-5', { type: 'file.received' })
   await expect.poll(async () => (await receiver.inbox.stats()).deadLetters).toBe(4)
   await expect.poll(async () => (await receiver.inbox.stats()).retrying).toBe(1)

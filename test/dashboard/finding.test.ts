@@ -129,7 +129,10 @@ describe('the events', () => {
   })
 
   test('are found by title unless they were handled, which the page says', async () => {
-    const receiver = receiverWith({ inbox: sqliteInbox({ path: await freshPath() }), retry: { baseMs: 3_600_000 } })
+    const receiver = receiverWith({
+      inbox: sqliteInbox({ path: await freshPath() }),
+      retry: { baseMs: 86_400_000, maxMs: 86_400_000 },
+    })
     await receiver.ready()
     receiver.on('encoding.finished', () => Promise.reject(new PermanentFailure('no')), { name: 'dies' })
     receiver.on('encoding.failed', () => Promise.reject(new Error('no')), { name: 'retries' })

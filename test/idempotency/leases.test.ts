@@ -18,6 +18,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 
 afterEach(() => void vi.useRealTimers())
 
 const leaseMs = 3_000
+const day = 86_400_000
 
 /** Opens the inbox of one of several processes that share a store. */
 function machine(shared?: IdempotencyStore) {
@@ -486,7 +487,8 @@ test.each([0, 1])(
       inbox: memoryInbox({ store: defineStore({ ...store, isLocal: true }), leaseMs }),
       logger: silent,
       order: 'strict',
-      retry: { attempts: 2, baseMs: 3_600_000 },
+      // So long that full jitter does not make the retry due during the test.
+      retry: { attempts: 2, baseMs: day, maxMs: day },
       eventKey: ({ title = '' }) => title,
     })
     receiver.on('encoding.finished', ({ key }) => {

@@ -91,7 +91,7 @@ test('fields in the data of an envelope are compared one by one', async () => {
 
 test('an event that another process has accepted is read from the inbox, once', async () => {
   const path = await freshPath()
-  const retry = { attempts: 2, baseMs: 3_600_000 }
+  const retry = { attempts: 2, baseMs: 86_400_000, maxMs: 86_400_000 }
   const failing = () => {
     const { conflicts, options } = listening()
     const receiver = receiverWith({ ...options, inbox: sqliteInbox({ path }), eventKey: () => 'one', retry })
