@@ -14,11 +14,7 @@ export interface Failure {
   readonly error: unknown
 }
 
-export interface RunOwner {
-  /** @param failure absent if the handler succeeded */
-  ended(run: HandlerRun, failure: Failure | undefined): void
-}
-
+/** One run of a handler, with a time limit. */
 export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun {
   readonly event: MediaEvent
   readonly handler: string
@@ -28,24 +24,18 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
   readonly startedAt = performance.now()
   readonly context: HandlerContext
   span: RunSpan | undefined
-  readonly #owner: RunOwner
   readonly #attempt: Attempt
   readonly #logger: Logger
   #unfollow: (() => void) | undefined
   #timer: Timer | undefined
   #hasEnded = false
+  /** Ends the run before the handler has settled. */
+  #cutOff: ((ended: MaybePromise<Failure | undefined>) => void) | undefined
   /** `undefined`: none yet. `null`: it has ended, or the handler has. */
   #transaction: Promise<unknown> | null | undefined
 
-  constructor(
-    owner: RunOwner,
-    { event, receivedAt }: AcceptedEvent,
-    attempt: Attempt,
-    handler: string,
-    logger: Logger,
-  ) {
+  constructor({ event, receivedAt }: AcceptedEvent, attempt: Attempt, handler: string, logger: Logger) {
     super()
-    this.#owner = owner
     this.event = event
     this.handler = handler
     this.#attempt = attempt
@@ -72,49 +62,51 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
     return withDetails(this.#logger, { key, type, mediaId, handler: this.handler })
   }
 
-  /** Calls the handler. Notifies the owner once: when handler and transaction have ended, or on timeout. */
-  start(handler: Handler<never, never>, timeoutMs: number, inContext: InContext): void {
+  /** Calls the handler. Resolves with its failure, if any, once handler and transaction have ended, or on timeout. */
+  start(handler: Handler<never, never>, timeoutMs: number, inContext: InContext): MaybePromise<Failure | undefined> {
     this.#timer = setTimeout(expire, timeoutMs, this)
     // A handler that hangs must not keep the process alive.
     unref(this.#timer)
     try {
       const result = inContext(handler, this.event as never, this.context as never)
-      if (isPromise(result)) return this.#endWith(result)
+      return isPromise<unknown>(result) ? this.#settled(result) : this.#end()
     } catch (error) {
       return this.#end({ error })
     }
-    this.#end()
   }
 
-  #endWith(result: Promise<unknown>): void {
-    // Not `result.then`: a thenable may resolve with another thenable, and settle before it.
-    void Promise.resolve(result).then(
-      () => this.#end(),
-      (error) => this.#end({ error }),
-    )
+  #settled(result: Promise<unknown>): Promise<Failure | undefined> {
+    return new Promise((resolve) => {
+      this.#cutOff = resolve
+      // Not `result.then`: a thenable may resolve with another thenable, and settle before it.
+      void Promise.resolve(result).then(
+        () => resolve(this.#end()),
+        (error) => resolve(this.#end({ error })),
+      )
+    })
   }
 
-  #end(failure?: Failure): void {
+  #end(failure?: Failure): MaybePromise<Failure | undefined> {
     // It may settle after it timed out.
-    if (this.#hasEnded) return
+    if (this.#hasEnded) return undefined
     this.#hasEnded = true
     if (!this.#transaction) {
       this.#transaction = null
-      return this.#notifyOwner(failure)
+      return this.#ended(failure)
     }
     // The handler did not await its transaction. After a failure, roll back unless the commit has begun. The timeout
     // still applies.
     if (failure) this.abort(new WebhookError('handler_failed', 'a handler failed'))
-    void this.#transaction.then(
-      () => this.#notifyOwner(failure),
-      (error) => this.#notifyOwner(failure ?? { error }),
+    return this.#transaction.then(
+      () => this.#ended(failure),
+      (error) => this.#ended(failure ?? { error }),
     )
   }
 
-  #notifyOwner(failure: Failure | undefined): void {
+  #ended(failure: Failure | undefined): Failure | undefined {
     clearTimeout(this.#timer)
     this.#unfollow?.()
-    this.#owner.ended(this, failure)
+    return failure
   }
 
   transaction<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
@@ -141,7 +133,7 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
 
   expire(error: Error = new WebhookError('timeout', 'the handler did not finish in time')): void {
     this.abort(error)
-    this.#end({ error })
+    if (!this.#hasEnded) this.#cutOff?.(this.#end({ error }))
   }
 }
 

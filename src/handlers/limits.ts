@@ -8,12 +8,6 @@ export interface Limits {
   readonly rate?: Rate | undefined
 }
 
-/** An attempt that waits for a permit. */
-export interface LimitedRun {
-  /** The limit has room: call `take` once the inbox has a free slot. */
-  called(): void
-}
-
 const periods = { s: 1_000, min: 60_000, h: 3_600_000 }
 
 const pattern = /^([1-9]\d{0,4})\/(s|min|h)$/
@@ -65,13 +59,37 @@ const releaseBatch = { turns: 4, ms: 1_000 }
 /** Events come back slightly faster than they run, or slow claims would leave the handler idle. */
 const releaseSpacing = 0.9
 
+/** An attempt's place in the queue of a limit. */
+export class Turn {
+  /** The limit has room for it: start it, or leave. */
+  hasCome = false
+  #wake: (() => void) | undefined
+
+  /** Resolves when it has come, when its handler may have been removed, and on abort. */
+  next(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = () => {
+        signal.removeEventListener('abort', wake)
+        resolve()
+      }
+      const wake = this.#wake
+      if (signal.aborted) return wake()
+      signal.addEventListener('abort', wake)
+    })
+  }
+
+  wake(): void {
+    this.#wake?.()
+  }
+}
+
 /** Limits one handler's runs, first come, first served. A timed-out run holds its permit until it settles. */
 export class Limiter {
   readonly #concurrency: number
   readonly #pace: Pace | undefined
-  readonly #waiting = new Set<LimitedRun>()
-  /** Called, waiting for a slot of the inbox. */
-  readonly #called = new Set<LimitedRun>()
+  readonly #waiting = new Set<Turn>()
+  /** Turns that have come, and wait for a slot of the inbox. */
+  readonly #called = new Set<Turn>()
   #running = 0
   #timer: Timer | undefined
   #meanMs = 1_000
@@ -83,36 +101,34 @@ export class Limiter {
     this.#pace = rate && new Pace(rate)
   }
 
-  /** Takes a permit, or returns `false` and queues the run. */
-  enter(run: LimitedRun): boolean {
-    if (this.#waiting.size === 0 && this.#waitMs() <= 0) {
-      this.#start()
-      return true
-    }
-    this.#waiting.add(run)
+  /** Queues an attempt. With room, its turn has come. */
+  enter(): Turn {
+    const turn = new Turn()
+    if (this.#waiting.size === 0 && this.#waitMs() <= 0) this.#call(turn)
+    else this.#waiting.add(turn)
     this.#wake()
-    return false
+    return turn
   }
 
-  /** Takes the permit of a called run. Returns `false` if it was not called. */
-  take(run: LimitedRun): boolean {
-    if (!this.#called.delete(run)) return false
-    this.#start()
+  /** Takes the permit of a turn that has come. */
+  start(turn: Turn): void {
+    this.#called.delete(turn)
+    this.#running++
+    this.#pace?.started(performance.now())
     this.#callNext()
-    return true
   }
 
-  leave(run: LimitedRun): void {
-    this.#waiting.delete(run)
-    this.#called.delete(run)
+  leave(turn: Turn): void {
+    this.#waiting.delete(turn)
+    this.#called.delete(turn)
     if (this.#waiting.size > 0) return this.#callNext()
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
 
-  /** Calls the waiting runs out of turn, to notice that their handler was removed. Others wait again. */
+  /** Wakes the waiting attempts, to notice that their handler was removed. Others wait again. */
   wakeAll(): void {
-    for (const run of [...this.#waiting]) run.called()
+    for (const turn of [...this.#waiting]) turn.wake()
   }
 
   /** How long to release an event (ms). Counts half of the queue as ahead of it, or the queue could run dry. */
@@ -153,21 +169,21 @@ export class Limiter {
     this.#callNext()
   }
 
-  #start(): void {
-    this.#running++
-    this.#pace?.started(performance.now())
-  }
-
   #callNext(): void {
-    for (const run of this.#waiting) {
+    for (const turn of this.#waiting) {
       if (this.#waitMs() > 0) return this.#wake()
-      this.#waiting.delete(run)
-      this.#called.add(run)
-      run.called()
+      this.#waiting.delete(turn)
+      this.#call(turn)
     }
   }
 
-  /** Time until the next run can be called (ms). `Infinity`: not before another run starts or ends. */
+  #call(turn: Turn): void {
+    this.#called.add(turn)
+    turn.hasCome = true
+    turn.wake()
+  }
+
+  /** Time until the next turn can come (ms). `Infinity`: not before another run starts or ends. */
   #waitMs(): number {
     if (this.#running + this.#called.size >= this.#concurrency) return Number.POSITIVE_INFINITY
     if (this.#pace === undefined) return 0

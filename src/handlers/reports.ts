@@ -73,7 +73,7 @@ export interface EndedRun {
   readonly span?: RunSpan | undefined
 }
 
-/** What the dispatcher reports to. */
+/** What attempts report to. */
 export interface RunReporter {
   /** Absent without tracing. */
   startRun?: ((run: StartedRun) => RunSpan | undefined) | undefined

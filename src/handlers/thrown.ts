@@ -1,6 +1,6 @@
 import { recogniseAnyCopy, WebhookError } from '../errors.ts'
 import { durationText, parseDuration } from '../internal/duration.ts'
-import { retryAfterKey } from './attempt-failures.ts'
+import { retryAfterKey } from './failed-runs.ts'
 
 /**
  * Throw it if a retry can't help. The handler does not run again for this event, unless the event is replayed. The

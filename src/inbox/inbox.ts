@@ -74,14 +74,6 @@ export interface StoppableRun {
   expire(error: Error): void
 }
 
-/** An attempt waiting for a handler's limit. */
-export interface ParkedRun {
-  readonly handler: string
-  resume(): void
-  /** Called on abort. `resume` may follow. */
-  abandon(): void
-}
-
 /** One attempt at an event: runs each handler that has not completed, once. */
 export interface Attempt {
   readonly number: number
@@ -110,14 +102,12 @@ export interface Attempt {
    */
   readonly isPaused?: ((handler: string) => boolean) | undefined
   /**
-   * Frees the attempt's slot while a handler is at its limit. The event stays at the head of its lane. A pause of the
-   * handler or an abort ends the wait. Returns `false` if too many attempts are parked: the attempt then skips the
-   * handler and, unless another fails, ends with `retry`, no failures, `counts: false` and `delayMs` until its turn.
-   * Absent if attempts can't wait.
+   * Frees the attempt's slot while a handler is at its limit. The event stays at the head of its lane. Resolves with a slot
+   * again, once `turn` has, or earlier after a pause. `turn` must resolve on abort. Returns `undefined` if too many attempts
+   * wait: the attempt then skips the handler and, unless another fails, ends with `retry`, no failures, `counts: false` and
+   * `delayMs` until its turn. Absent if attempts can't wait.
    */
-  readonly park?: ((run: ParkedRun) => boolean) | undefined
-  /** Resumes the parked run once a slot is free. A no-op if nothing is parked. */
-  readonly unpark?: (() => void) | undefined
+  readonly whileWaiting?: ((turn: Promise<void>) => Promise<void> | undefined) | undefined
   /** `true` if accepted for an expectation only: a process without that rule has nothing to do. Absent if unknown. */
   readonly owesNothing?: boolean | undefined
   /**

@@ -10,6 +10,8 @@ const maxStartsPerTurn = 256
 export class Lanes<Lane> {
   #concurrency: number
   readonly #start: (lane: Lane) => void
+  /** Lanes in the middle of a turn, without a slot. */
+  readonly #away = new Map<Lane, () => void>()
   /** In order. The first `#started` have started. */
   #ready: Lane[] = []
   #started = 0
@@ -59,12 +61,22 @@ export class Lanes<Lane> {
     else this.#schedule()
   }
 
-  /** Takes out the lanes that wait for their turn. */
-  clear(): readonly Lane[] {
-    const waiting = this.#ready.slice(this.#started)
-    this.#ready = []
+  /** Frees the slot of a lane in the middle of its turn. Resolves once {@link addNext} has brought it another. */
+  away(lane: Lane): Promise<void> {
+    this.done()
+    return new Promise((resolve) => this.#away.set(lane, resolve))
+  }
+
+  /** Frees the slot of a lane in the middle of its turn, while it waits. Resolves with another. */
+  whileWaiting(lane: Lane, wait: Promise<void>): Promise<void> {
+    void wait.then(() => this.addNext(lane))
+    return this.away(lane)
+  }
+
+  /** Takes out the lanes that wait for their turn, but not those in the middle of one. */
+  clear(): void {
+    this.#ready = this.#ready.slice(this.#started).filter((lane) => this.#away.has(lane))
     this.#started = 0
-    return waiting
   }
 
   #schedule(): void {
@@ -82,12 +94,18 @@ export class Lanes<Lane> {
       const lane = this.#ready[this.#started++] as Lane
       this.#startsLeft--
       this.#running++
-      this.#start(lane)
+      if (this.#away.size === 0 || !this.#goOn(lane)) this.#start(lane)
     }
     if (this.waiting > 0) this.#schedule()
     // Dropped in bulk: a shift per lane would be quadratic.
     if (this.waiting > 0 && this.#started < 1_024) return
     this.#ready = this.#ready.slice(this.#started)
     this.#started = 0
+  }
+
+  /** False if the lane is not in the middle of a turn. */
+  #goOn(lane: Lane): boolean {
+    this.#away.get(lane)?.()
+    return this.#away.delete(lane)
   }
 }

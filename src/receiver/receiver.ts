@@ -7,7 +7,7 @@ import { mediaService } from '../events/media-service/sender.ts'
 import { type Parsing, parseEvent, type Vouched } from '../events/parse.ts'
 import type { AnySender } from '../events/sender.ts'
 import type { MediaService } from '../events/types.ts'
-import { createDispatcher } from '../handlers/dispatcher.ts'
+import { createHandle } from '../handlers/attempt.ts'
 import type { AcceptLookup } from '../handlers/expectations.ts'
 import type { Handler } from '../handlers/handler.ts'
 import { HandlerRegistry } from '../handlers/registry.ts'
@@ -91,7 +91,7 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
   const reporter = createReporter(options.hooks, logger, telemetry)
   const schedule = retry === undefined ? undefined : retrySchedule(retry)
   const inbox = definition.open({
-    handle: createDispatcher({ registry, reporter, logger, handlerTimeoutMs, retry: schedule }),
+    handle: createHandle({ registry, reporter, logger, handlerTimeoutMs, retry: schedule }),
     handlersOf: (event) => registry.handlersOf(event).map(({ name }) => name),
     handlers: () => registry.handlers,
     expectations: (accepted) => registry.expectationChanges(accepted),

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import { mediaService } from '../../src/events/media-service/sender.ts'
-import { createDispatcher } from '../../src/handlers/dispatcher.ts'
+import { createHandle } from '../../src/handlers/attempt.ts'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import type { FailedRun, Logger } from '../../src/index.ts'
 import { safeLogger } from '../../src/internal/logger.ts'
@@ -210,7 +210,7 @@ describe('an attempt that the inbox aborts', () => {
     registry.add(undefined, () => Promise.reject(new Error('no')), { name: 'failing' })
     const reporter = createReporter({}, safeLogger(silent))
     const retry = { attempts: 5, delayAfter: () => 0 }
-    const handle = createDispatcher({ registry, reporter, logger: silent, handlerTimeoutMs: 1_000, retry })
+    const handle = createHandle({ registry, reporter, logger: silent, handlerTimeoutMs: 1_000, retry })
     const attempt = { number: 1, completed: ['removed'], aborted: false, signal: new AbortController().signal }
     expect(await handle(eventOf('one'), attempt)).toMatchObject({ status: 'retry', completed: ['removed'] })
   })
@@ -230,7 +230,7 @@ describe('an attempt that the inbox aborts', () => {
       logger: silent,
       handlerTimeoutMs: 1_000,
     }
-    const handle = createDispatcher({ ...options, retry: { attempts: 5, delayAfter: () => 0 } })
+    const handle = createHandle({ ...options, retry: { attempts: 5, delayAfter: () => 0 } })
     const attempt = { number: 2, completed: ['earlier'], aborted: false, signal: controller.signal }
     const result = handle(eventOf('one'), attempt)
     await started

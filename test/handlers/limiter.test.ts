@@ -5,16 +5,29 @@ import { Limiter } from '../../src/handlers/limits.ts'
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-/** Makes a limiter whose called runs start at once, and notes when (ms). */
+const { signal } = new AbortController()
+
+/** Takes a permit that must be free. */
+function start(limiter: Limiter): void {
+  const turn = limiter.enter()
+  expect(turn.hasCome).toBe(true)
+  limiter.start(turn)
+}
+
+/** Makes a limiter whose turns start as they come, and notes when (ms). */
 function subject(limits: ConstructorParameters<typeof Limiter>[0]) {
   const limiter = new Limiter(limits)
   const begunAt = performance.now()
   const starts: number[] = []
-  const started = () => void starts.push(performance.now() - begunAt)
   const ask = () => {
-    const run = { called: () => void (limiter.take(run) && started()) }
-    if (limiter.enter(run)) started()
-    return run
+    const turn = limiter.enter()
+    const begin = () => {
+      limiter.start(turn)
+      starts.push(performance.now() - begunAt)
+    }
+    if (turn.hasCome) begin()
+    else void turn.next(signal).then(begin)
+    return turn
   }
   return { limiter, starts, ask }
 }
@@ -108,12 +121,12 @@ describe('a rate', () => {
   test('calls one run at a time, however long it waits for its slot', async () => {
     const limiter = new Limiter({ rate: '10/s' })
     const called: number[] = []
-    const runs = [0, 1, 2].map((number) => ({ called: () => void called.push(number) }))
-    limiter.enter({ called() {} })
-    for (const run of runs) limiter.enter(run)
+    start(limiter)
+    const turns = [0, 1, 2].map(() => limiter.enter())
+    for (const [number, turn] of turns.entries()) void turn.next(signal).then(() => called.push(number))
     await vi.advanceTimersByTimeAsync(5_000)
     expect(called).toEqual([0])
-    limiter.take(runs[0] as (typeof runs)[0])
+    limiter.start(turns[0] as (typeof turns)[0])
     await vi.advanceTimersByTimeAsync(79)
     expect(called).toEqual([0])
     await vi.advanceTimersByTimeAsync(1)
@@ -133,12 +146,13 @@ describe('concurrency', () => {
       resolves: async () => {},
       rejects: () => Promise.reject(new Error('no')),
     }
-    expect(limiter.enter({ called() {} })).toBe(true)
+    start(limiter)
     limiter.around(() => {})(undefined as never, undefined as never)
     for (const [name, handler] of Object.entries(handlers)) {
-      expect(limiter.enter({ called() {} })).toBe(true)
-      const next = { called: () => void called.push(name) }
-      expect(limiter.enter(next)).toBe(false)
+      start(limiter)
+      const next = limiter.enter()
+      expect(next.hasCome).toBe(false)
+      void next.next(signal).then(() => called.push(name))
       await Promise.resolve()
         .then(() => limiter.around(handler)(undefined as never, undefined as never))
         .catch(() => {})
@@ -151,7 +165,7 @@ describe('concurrency', () => {
   test('calls `then` of what a handler returns once: some queries run at each call', async () => {
     const limiter = new Limiter({ concurrency: 1 })
     const query = { then: vi.fn((resolve: (value: unknown) => void) => resolve(1)) }
-    limiter.enter({ called() {} })
+    start(limiter)
     await limiter.around(() => query)(undefined as never, undefined as never)
     expect(query.then).toHaveBeenCalledTimes(1)
   })
@@ -159,7 +173,8 @@ describe('concurrency', () => {
 
 describe('the turn of an event that is released', () => {
   const parked = (limiter: Limiter, count: number) => {
-    for (let runs = 0; runs <= count; runs++) limiter.enter({ called() {} })
+    start(limiter)
+    for (let runs = 0; runs < count; runs++) limiter.enter()
   }
 
   test('is behind half of those that wait, and behind those released before', () => {
@@ -185,7 +200,7 @@ describe('the turn of an event that is released', () => {
   test('follows from the duration of runs without a rate', async () => {
     const limiter = new Limiter({ concurrency: 2 })
     for (let runs = 0; runs < 60; runs++) {
-      limiter.enter({ called() {} })
+      start(limiter)
       const run = limiter.around(() => new Promise((resolve) => setTimeout(resolve, 200)))
       void run(undefined as never, undefined as never)
       await vi.advanceTimersByTimeAsync(200)

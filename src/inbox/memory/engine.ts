@@ -3,7 +3,7 @@ import { maxWaitMs } from '../../internal/timers.ts'
 import type { RetryResult } from '../engine/attempts.ts'
 import type { AttemptResult, InboxHost } from '../inbox.ts'
 import { Lanes } from '../lanes.ts'
-import { type Job, JobAttempt, type Parking } from './job.ts'
+import { type Job, JobAttempt, type Slots } from './job.ts'
 import type { MemorySettling } from './settle.ts'
 
 /**
@@ -11,7 +11,7 @@ import type { MemorySettling } from './settle.ts'
  * waits in its lane for a slot, and runs while an attempt is made. A failed one is retried after a delay: in loose order
  * at the end of its lane, in strict order as its first, which the others wait for.
  */
-export class MemoryEngine implements Parking {
+export class MemoryEngine implements Slots {
   readonly #handle: InboxHost['handle']
   readonly #settling: MemorySettling
   readonly #isStrict: boolean
@@ -19,7 +19,6 @@ export class MemoryEngine implements Parking {
   readonly #lanes: Lanes<Job>
   /** The last job of each lane. */
   readonly #last = new ChurnMap<string, Job>()
-  readonly #parked = new Set<Job>()
 
   constructor({ handle, order }: Pick<InboxHost, 'handle' | 'order'>, settling: MemorySettling, concurrency: number) {
     this.#handle = handle
@@ -68,8 +67,6 @@ export class MemoryEngine implements Parking {
   }
 
   #start(job: Job): void {
-    const { attempt } = job
-    if (attempt?.parked !== undefined) return this.#resume(job, attempt)
     if (job.hasEnded) return this.#ended(job)
     job.state = 'running'
     job.since = Date.now()
@@ -120,22 +117,11 @@ export class MemoryEngine implements Parking {
     else if (this.#last.get(job.lane) === job) this.#last.delete(job.lane)
   }
 
-  /** Frees the slot of a running job. Its lane stays blocked. */
-  park(job: Job): void {
+  /** Frees the slot of a running job while it waits. Its lane stays blocked. */
+  async whileWaiting(job: Job, turn: Promise<void>): Promise<void> {
     job.state = 'waiting'
-    this.#parked.add(job)
-    this.#lanes.done()
-  }
-
-  unpark(job: Job): void {
-    if (this.#parked.delete(job)) this.#lanes.addNext(job)
-  }
-
-  #resume(job: Job, attempt: JobAttempt): void {
-    const { parked } = attempt
+    await this.#lanes.whileWaiting(job, turn)
     job.state = 'running'
     job.since = Date.now()
-    attempt.parked = undefined
-    parked?.resume()
   }
 }

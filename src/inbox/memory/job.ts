@@ -3,7 +3,7 @@ import type { Claim, Claims } from '../../idempotency/store.ts'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { Timer } from '../../internal/timers.ts'
 import { awaitedBy, withFailure } from '../engine/stored.ts'
-import type { AcceptedEvent, Attempt, ImmediateResult, ParkedRun } from '../inbox.ts'
+import type { AcceptedEvent, Attempt, ImmediateResult } from '../inbox.ts'
 import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
 
 /** Attempts at an event before it became this job. Handlers that succeeded don't run again. */
@@ -128,25 +128,23 @@ export class Job {
 }
 
 /** Lends the slots of waiting attempts to others. */
-export interface Parking {
-  park(job: Job): void
-  unpark(job: Job): void
+export interface Slots {
+  whileWaiting(job: Job, turn: Promise<void>): Promise<void>
 }
 
 export class JobAttempt extends LazyAbort implements Attempt {
   readonly number: number
   readonly completed: readonly string[]
   run: Attempt['run']
-  declare parked: ParkedRun | undefined
   readonly #job: Job
-  readonly #parking: Parking
+  readonly #slots: Slots
 
-  constructor(job: Job, parking: Parking) {
+  constructor(job: Job, slots: Slots) {
     super()
     this.number = job.number
     this.completed = job.completed
     this.#job = job
-    this.#parking = parking
+    this.#slots = slots
   }
 
   /** Checks the clock: after a suspension, callers may run before the timer that aborts attempts. */
@@ -154,20 +152,8 @@ export class JobAttempt extends LazyAbort implements Attempt {
     return super.aborted || this.#job.isOver
   }
 
-  override abort(reason: Error): void {
-    super.abort(reason)
-    this.parked?.abandon()
-    this.unpark()
-  }
-
-  park(run: ParkedRun): true {
-    this.parked = run
-    this.#parking.park(this.#job)
-    return true
-  }
-
-  unpark(): void {
-    if (this.parked !== undefined) this.#parking.unpark(this.#job)
+  whileWaiting(turn: Promise<void>): Promise<void> {
+    return this.#slots.whileWaiting(this.#job, turn)
   }
 
   get failures(): Attempt['failures'] {

@@ -2,7 +2,7 @@ import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import type { OwingAttempt } from '../engine/owed-handlers.ts'
 import { reviveEvent, reviveFailedAttempts } from '../engine/stored.ts'
-import type { AcceptedEvent, Attempt, ParkedRun } from '../inbox.ts'
+import type { AcceptedEvent, Attempt } from '../inbox.ts'
 import type { FailedAttempt } from '../reading.ts'
 import type { Database, HeldEvent, StoredEvent } from './database.ts'
 import type { HeldLane } from './lane.ts'
@@ -13,8 +13,7 @@ export interface AttemptWorker {
   /** False once the lease is over. */
   readonly holds: boolean
   isHandlerPaused(handler: string): boolean
-  park(attempt: SqlAttempt): boolean
-  unpark(attempt: SqlAttempt): void
+  whileWaiting(attempt: SqlAttempt, turn: Promise<void>): Promise<void> | undefined
   progressed(attempt: SqlAttempt): Promise<void>
 }
 
@@ -32,13 +31,10 @@ export class SqlAttempt extends LazyAbort implements Attempt, OwingAttempt, Held
   isPartial = false
   isElsewhere = false
   missing: readonly string[] = []
-  parked: ParkedRun | undefined
   /** Set when its handlers begin or resume (ms since the epoch), `undefined` while it waits. */
   since: number | undefined
   /** True while it runs alone, counted: it may have made a process crash. */
   isAlone = false
-  /** Resolves once it is no longer counted, because a limit holds it. */
-  uncountedAlone: Promise<void> | undefined
   readonly #worker: AttemptWorker
 
   /** @throws if the stored event is damaged */
@@ -87,12 +83,6 @@ export class SqlAttempt extends LazyAbort implements Attempt, OwingAttempt, Held
     return super.aborted || !this.#worker.holds
   }
 
-  override abort(reason: Error): void {
-    super.abort(reason)
-    this.parked?.abandon()
-    this.unpark()
-  }
-
   get failures(): Attempt['failures'] {
     return this.failedAttempts.at(-1)?.failures
   }
@@ -109,15 +99,8 @@ export class SqlAttempt extends LazyAbort implements Attempt, OwingAttempt, Held
     return this.#worker.isHandlerPaused(handler)
   }
 
-  park(run: ParkedRun): boolean {
-    this.parked = run
-    if (this.#worker.park(this)) return true
-    this.parked = undefined
-    return false
-  }
-
-  unpark(): void {
-    if (this.parked !== undefined) this.#worker.unpark(this)
+  whileWaiting(turn: Promise<void>): Promise<void> | undefined {
+    return this.#worker.whileWaiting(this, turn)
   }
 
   succeeded(handler: string): Promise<void> {

@@ -35,9 +35,10 @@ export class Turns implements AttemptWorker {
   readonly database: Database
   readonly lanes: Lanes<HeldLane>
   readonly alone = new Alone((lane) => this.lanes.addNext(lane))
-  /** Attempts under way or parked, by event key. */
+  /** Attempts under way, by event key. */
   readonly attempts = new Map<string, SqlAttempt>()
-  readonly parked = new Set<SqlAttempt>()
+  /** Attempts that wait for the limit of a handler, and what makes them look again. */
+  readonly #waiting = new Map<SqlAttempt, () => void>()
   /** Attempts that have ended, but whose end is not recorded yet. */
   readonly recording = new Set<SqlAttempt>()
   readonly #options: TurnsOptions
@@ -76,8 +77,8 @@ export class Turns implements AttemptWorker {
   pause(handlers: ReadonlySet<string | undefined>): void {
     this.#pausedHandlers = handlers
     this.#limit()
-    // Their attempts will skip the paused handler.
-    for (const attempt of this.parked) if (handlers.has(attempt.parked?.handler)) this.unpark(attempt)
+    // They may wait for a handler that is paused now.
+    for (const lookAgain of this.#waiting.values()) lookAgain()
   }
 
   #limit(): void {
@@ -93,8 +94,6 @@ export class Turns implements AttemptWorker {
   }
 
   #start(lane: HeldLane): void {
-    const attempt = this.#byLane.get(lane)
-    if (attempt?.parked !== undefined) return void this.#resume(attempt)
     if (lane.isGone || this.#isStopped) return this.lanes.done()
     if (!this.holds) {
       this.#stalled.add(lane)
@@ -200,35 +199,26 @@ export class Turns implements AttemptWorker {
 
   // Limits.
 
-  park(attempt: SqlAttempt): boolean {
-    const { lane } = attempt
-    if (this.#isStopped || this.parked.size >= this.#options.concurrency) return false
-    this.parked.add(attempt)
+  whileWaiting(attempt: SqlAttempt, turn: Promise<void>): Promise<void> | undefined {
+    if (this.#isStopped || this.#waiting.size >= this.#options.concurrency) return undefined
+    const paused = new Promise<void>((resolve) => this.#waiting.set(attempt, resolve))
+    return this.#wait(attempt, Promise.race([turn, paused]))
+  }
+
+  async #wait(attempt: SqlAttempt, turn: Promise<void>): Promise<void> {
+    const { lane, stored } = attempt
     attempt.since = undefined
     lane.state = 'parked'
     // What only waits is no suspect, and holds up none.
-    if (attempt.isAlone) attempt.uncountedAlone = this.uncount(attempt).then(() => this.alone.leave(lane))
-    this.lanes.done()
-    return true
-  }
-
-  unpark(attempt: SqlAttempt): void {
-    if (!this.parked.delete(attempt)) return
-    this.lanes.addNext(attempt.lane)
-  }
-
-  async #resume(attempt: SqlAttempt): Promise<void> {
-    const { lane, parked } = attempt
-    await attempt.uncountedAlone
-    const isOver = lane.isGone || attempt.aborted
-    if (!isOver && lane.isSuspect(attempt.stored)) {
-      if (!this.alone.enter(lane)) return this.lanes.done()
-      await this.#count(attempt)
-    }
+    const uncounted = attempt.isAlone ? this.uncount(attempt).then(() => this.alone.leave(lane)) : undefined
+    await this.lanes.whileWaiting(lane, turn)
+    this.#waiting.delete(attempt)
+    await uncounted
+    const mayRun = () => !lane.isGone && !attempt.aborted
+    while (mayRun() && lane.isSuspect(stored) && !this.alone.enter(lane)) await this.lanes.away(lane)
+    if (mayRun() && lane.isSuspect(stored)) await this.#count(attempt)
     if (lane.state === 'parked') lane.state = 'running'
     attempt.since = Date.now()
-    attempt.parked = undefined
-    parked?.resume()
   }
 
   // Ends.
@@ -237,7 +227,6 @@ export class Turns implements AttemptWorker {
     const { lane } = attempt
     this.#byLane.delete(lane)
     if (this.attempts.get(attempt.key) === attempt) this.attempts.delete(attempt.key)
-    this.parked.delete(attempt)
     if (lane.isGone) this.#straggled(lane)
     else this.#settleResult(attempt, result)
     this.lanes.done()
@@ -343,16 +332,16 @@ export class Turns implements AttemptWorker {
     return !this.#byLane.has(lane)
   }
 
-  /** Takes back the turns of lanes. Attempts that were to go on after a limit still need one to end. */
+  /** Takes back the turns of lanes that have not begun. */
   clear(): void {
-    for (const lane of this.lanes.clear()) if (this.#byLane.has(lane)) this.lanes.add(lane)
+    this.lanes.clear()
   }
 
   /** Starts nothing more. Attempts that wait for a limit end. */
   stop(): void {
     this.#isStopped = true
     this.clear()
-    for (const attempt of this.parked) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
+    for (const attempt of this.#waiting.keys()) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
     this.#limit()
   }
 

@@ -1,4 +1,3 @@
-import type { ParkedRun } from '../../inbox/inbox.ts'
 import type { Pauses } from '../../inbox/reading.ts'
 import { type Call, eventOf, until } from './handling.ts'
 import type { Check, InboxCheck } from './inbox-check.ts'
@@ -9,25 +8,31 @@ const many = 40
 /** How long to watch for an attempt that must not start (ms). */
 const soonMs = 150
 
-/** A run that waits for a limit and counts its calls. */
-class Parked implements ParkedRun {
-  readonly handler = 'a'
+/** An attempt that waits for a limit, and counts how often it goes on. */
+class Waiting {
   readonly call: Call
   resumed = 0
-  abandoned = 0
+  /** Says that its turn has come. */
+  come = (): void => {}
 
   constructor(call: Call) {
     this.call = call
   }
 
-  resume(): void {
-    this.resumed++
-    // The attempt must not continue.
-    if (this.call.attempt.aborted) this.call.finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
-  }
-
-  abandon(): void {
-    this.abandoned++
+  /** Returns `false` if the inbox wants the event back. */
+  wait(): boolean {
+    const { attempt } = this.call
+    const turn = new Promise<void>((resolve) => {
+      this.come = resolve
+      attempt.signal.addEventListener('abort', () => resolve())
+    })
+    const waiting = attempt.whileWaiting?.(turn)
+    void waiting?.then(() => {
+      this.resumed++
+      // It must not continue.
+      if (attempt.aborted) this.call.finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
+    })
+    return waiting !== undefined
   }
 }
 
@@ -35,76 +40,76 @@ class Parked implements ParkedRun {
 export function checkLimits(checkInbox: Check): void {
   const check = (name: string, run: (check: InboxCheck) => Promise<void>) => checkInbox(name, run, 'limits')
 
-  /** Accepts an event and parks its attempt. Returns `undefined` if the inbox wants it back. */
-  const park = async ({ inbox, calls }: InboxCheck, key: string, media?: string): Promise<Parked | undefined> => {
+  /** Accepts an event and lets its attempt wait. Returns `undefined` if the inbox wants it back. */
+  const wait = async ({ inbox, calls }: InboxCheck, key: string, media?: string): Promise<Waiting | undefined> => {
     await inbox.accept(eventOf(key, media))
     const call = await calls.next()
-    const parked = new Parked(call)
-    if (call.attempt.park?.(parked)) return parked
+    const limited = new Waiting(call)
+    if (limited.wait()) return limited
     call.finish({ status: 'retry', delayMs: 600_000, completed: [], failures: [], counts: false })
     return undefined
   }
 
   check('makes attempts while any number of others wait for the limit of a handler', async (subject) => {
     const { inbox, calls, expect } = subject
-    const parked: Parked[] = []
+    const limited: Waiting[] = []
     for (let event = 0; event < many; event++) {
-      const run = await park(subject, `limited ${event}`)
-      if (run !== undefined) parked.push(run)
+      const run = await wait(subject, `limited ${event}`)
+      if (run !== undefined) limited.push(run)
     }
-    expect(parked.length > 0).toBe(true)
+    expect(limited.length > 0).toBe(true)
     await inbox.accept(eventOf('free'))
     const free = await calls.next()
     expect(free.event.key).toBe('free')
     await until(async () => (await inbox.stats()).running === 1)
     const { waiting, retrying } = await inbox.stats()
     // Those that went back to the storage wait, or have a time of their own.
-    expect([waiting + retrying, waiting >= parked.length]).toEqual([many, true])
+    expect([waiting + retrying, waiting >= limited.length]).toEqual([many, true])
     free.finish()
   })
 
   check('resumes an attempt in its turn, which goes on where it was', async (subject) => {
     const { inbox, expect } = subject
-    const parked = await park(subject, 'limited')
-    parked?.call.attempt.unpark?.()
-    parked?.call.attempt.unpark?.()
-    await until(async () => parked?.resumed === 1)
+    const limited = await wait(subject, 'limited')
+    limited?.come()
+    limited?.come()
+    await until(async () => limited?.resumed === 1)
     const { waiting, running } = await inbox.stats()
     expect({ waiting, running }).toEqual({ waiting: 0, running: 1 })
     // It may wait again, for another handler.
-    expect(parked?.call.attempt.park?.(parked)).toBe(true)
-    parked?.call.attempt.unpark?.()
-    await until(async () => parked?.resumed === 2)
-    parked?.call.finish()
+    expect(limited?.wait()).toBe(true)
+    limited?.come()
+    await until(async () => limited?.resumed === 2)
+    limited?.call.finish()
     await until(async () => (await inbox.stats()).running === 0)
     expect(await inbox.accept(eventOf('limited'))).toBe('duplicate')
   })
 
   check('keeps later events of the media item waiting behind an attempt that waits', async (subject) => {
     const { inbox, calls, ordered, expect } = subject
-    const parked = await park(subject, 'first', 'media')
+    const limited = await wait(subject, 'first', 'media')
     await inbox.accept(eventOf('second', 'media'))
     await new Promise((resolve) => setTimeout(resolve, soonMs))
     if (ordered) expect(calls.hasStarted).toBe(false)
-    parked?.call.attempt.unpark?.()
-    await until(async () => parked?.resumed === 1)
-    parked?.call.finish()
+    limited?.come()
+    await until(async () => limited?.resumed === 1)
+    limited?.call.finish()
     expect((await calls.next()).event.key).toBe('second')
   })
 
   check('lets no later event of its media item pass one that goes back until its turn', async (subject) => {
     const { inbox, calls, ordered, expect } = subject
     // So many wait that a database takes the next one back.
-    for (let event = 0; event < many; event++) await park(subject, `limited ${event}`)
+    for (let event = 0; event < many; event++) await wait(subject, `limited ${event}`)
     for (const key of ['first', 'second', 'third']) await inbox.accept(eventOf(key, 'media'))
     const call = await calls.next()
-    const parked = new Parked(call)
-    const isParked = call.attempt.park?.(parked)
-    if (!isParked) call.finish({ status: 'retry', delayMs: 300, completed: [], failures: [], counts: false })
+    const limited = new Waiting(call)
+    const hasRoom = limited.wait()
+    if (!hasRoom) call.finish({ status: 'retry', delayMs: 300, completed: [], failures: [], counts: false })
     await new Promise((resolve) => setTimeout(resolve, soonMs))
     if (ordered) expect(calls.hasStarted).toBe(false)
-    call.attempt.unpark?.()
-    const again = isParked ? call : await calls.next()
+    limited.come()
+    const again = hasRoom ? call : await calls.next()
     again.finish()
     const [second, third] = [await calls.next(), calls.hasStarted]
     expect([again.event.key, again.attempt.number, second.event.key, third]).toEqual(['first', 1, 'second', false])
@@ -125,9 +130,9 @@ export function checkLimits(checkInbox: Check): void {
 
   check('ends the wait when it closes, and reports no running event', async (subject) => {
     const { inbox, expect } = subject
-    const parked = await park(subject, 'limited')
+    const limited = await wait(subject, 'limited')
     const { unfinished } = await inbox.close({ timeoutMs: 100 })
-    expect(parked?.abandoned).toBe(1)
+    expect(limited?.call.attempt.signal.aborted).toBe(true)
     // Other processes may continue it.
     expect(unfinished.filter(({ state }) => state !== 'waiting')).toEqual([])
   })
@@ -138,26 +143,26 @@ export function checkLimits(checkInbox: Check): void {
     })
 
   checkPauses('ends the wait for a handler that is paused', async (subject, pauses) => {
-    const parked = await park(subject, 'limited')
+    const limited = await wait(subject, 'limited')
     await pauses.pause({ handler: 'b' })
     await pauses.pause({ handler: 'a' })
-    await until(async () => parked?.resumed === 1)
-    subject.expect(parked?.call.attempt.isPaused?.('a')).toBe(true)
+    await until(async () => limited?.resumed === 1)
+    subject.expect(limited?.call.attempt.isPaused?.('a')).toBe(true)
   })
 
   checkPauses('resumes no attempt while it is paused, and loses none', async (subject, pauses) => {
     const { calls, expect } = subject
-    const parked = await park(subject, 'limited')
+    const limited = await wait(subject, 'limited')
     await pauses.pause()
     await new Promise((resolve) => setTimeout(resolve, soonMs))
-    parked?.call.attempt.unpark?.()
+    limited?.come()
     await new Promise((resolve) => setTimeout(resolve, soonMs))
-    expect([parked?.resumed, calls.hasStarted]).toEqual([0, false])
+    expect([limited?.resumed, calls.hasStarted]).toEqual([0, false])
     await pauses.resume()
     // The inbox may have given the event back meanwhile.
-    await until(async () => parked?.resumed === 1)
-    const isNewAttempt = parked?.call.attempt.aborted
-    const { event, attempt } = isNewAttempt ? await calls.next() : (parked as Parked).call
+    await until(async () => limited?.resumed === 1)
+    const isNewAttempt = limited?.call.attempt.aborted
+    const { event, attempt } = isNewAttempt ? await calls.next() : (limited as Waiting).call
     expect([event.key, attempt.number]).toEqual(['limited', 1])
   })
 }

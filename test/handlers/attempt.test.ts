@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { mediaService } from '../../src/events/media-service/sender.ts'
-import { createDispatcher } from '../../src/handlers/dispatcher.ts'
+import { createHandle } from '../../src/handlers/attempt.ts'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import type { RunReporter } from '../../src/handlers/reports.ts'
 import type { RetrySchedule } from '../../src/handlers/retry.ts'
@@ -48,7 +48,7 @@ async function attempted(handlers: HandlersByName, attempt: Partial<Attempt> = {
   }
   const warn = vi.fn()
   const logger = { ...silent, warn }
-  const handle = createDispatcher({ registry, reporter: recording, logger, handlerTimeoutMs, retry })
+  const handle = createHandle({ registry, reporter: recording, logger, handlerTimeoutMs, retry })
   const accepted = eventOf('one')
   const { signal } = new AbortController()
   const defaults = { number: 1, completed: [], aborted: false, signal }
@@ -105,7 +105,7 @@ describe('an attempt in which several handlers fail', () => {
     const { result, reports } = await attempted(handlers, { number: 5 }, { attempts: 5, delayAfter })
     const failures = ['one', 'two'].map((handler) => ({ handler, message: 'Error: no' }))
     expect(result).toMatchObject({ status: 'dead', completed: ['fine'], failures })
-    expect('failures' in result && result.failures[0]?.stack).toMatch(/^at fails \(.*dispatcher\.test\.ts:\d+:\d+\)/)
+    expect('failures' in result && result.failures[0]?.stack).toMatch(/^at fails \(.*attempt\.test\.ts:\d+:\d+\)/)
     expect(reports).toEqual(['one dead-lettered', 'fine handled', 'two dead-lettered'])
   })
 
@@ -297,17 +297,13 @@ describe('an attempt while a handler is paused', () => {
     const registry = new HandlerRegistry(mediaService)
     registry.add(undefined, () => {}, { name: 'a', rate: '1/h' })
     registry.add(undefined, () => {}, { name: 'b' })
-    const handle = createDispatcher({ registry, reporter, logger: silent, handlerTimeoutMs, retry: undefined })
+    const handle = createHandle({ registry, reporter, logger: silent, handlerTimeoutMs, retry: undefined })
     const { signal } = new AbortController()
     const attempt = { number: 1, completed: [], aborted: false, signal }
     expect(await handle(eventOf('first'), attempt)).toEqual({ status: 'done' })
     const paused = new Set<string>()
-    const park: Attempt['park'] = (run) => {
-      paused.add(run.handler)
-      queueMicrotask(() => run.resume())
-      return true
-    }
-    const result = await handle(eventOf('second'), { ...attempt, park, isPaused: (name) => paused.has(name) })
+    const whileWaiting: Attempt['whileWaiting'] = async () => void paused.add('a')
+    const result = await handle(eventOf('second'), { ...attempt, whileWaiting, isPaused: (name) => paused.has(name) })
     expect(result).toEqual({ ...released, completed: ['b'] })
   })
 

@@ -1,0 +1,188 @@
+import type { AcceptedEvent, Attempt, AttemptResult, Handle } from '../inbox/inbox.ts'
+import type { InContext } from '../internal/async-context.ts'
+import { type Logger, throttled } from '../internal/logger.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { ruleOf } from './expectations.ts'
+import { type FailedRun, failedResult, failedRun, longestDelay } from './failed-runs.ts'
+import { type Failure, HandlerRun } from './handler-run.ts'
+import type { Limiter } from './limits.ts'
+import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
+import type { AttemptReport, RunReporter } from './reports.ts'
+import type { RetrySchedule } from './retry.ts'
+
+export interface AttemptOptions {
+  readonly registry: HandlerRegistry
+  readonly reporter: RunReporter
+  readonly logger: Logger
+  readonly handlerTimeoutMs: number
+  /** `undefined`: a failure is final and the sender gets 500. */
+  readonly retry: RetrySchedule | undefined
+}
+
+/** An attempt under way. */
+interface Progress {
+  readonly accepted: AcceptedEvent
+  readonly attempt: Attempt
+  readonly handlers: readonly RegisteredHandler[]
+  /** Keeps names that are no longer registered: a rollback may bring them back. */
+  completed: readonly string[]
+  /** Runs that failed in this attempt. */
+  readonly failed: FailedRun[]
+  /** `true` if handlers are skipped: paused, at their limit, or registered in another process only. */
+  isPartial: boolean | undefined
+  /** Longest release among the handlers skipped at their limit (ms). */
+  releaseMs: number
+}
+
+/** Runs an event's handlers one after another. The result tells the inbox what to do next. */
+export function createHandle(options: AttemptOptions): Handle {
+  return async (accepted, attempt) => {
+    const handlers = options.registry.handlersOf(accepted.event)
+    const { completed, isPartial } = attempt
+    const progress: Progress = { accepted, attempt, handlers, completed, failed: [], isPartial, releaseMs: 0 }
+    if (handlers.length === 0 && !isPartial) checkUnhandled(options, progress)
+    for (const handler of handlers) {
+      // Once aborted (shutdown, lost lease) no further handler may start, and none of them counts as failed.
+      if (attempt.aborted) break
+      if (hasEnded(handler, progress)) continue
+      const may = mayRun(options, handler, progress)
+      if (isPromise(may) ? await may : may) {
+        const run = new HandlerRun(accepted, attempt, handler.name, options.logger)
+        const ended = start(options, handler, run, progress)
+        const failure = isPromise(ended) ? await ended : ended
+        const recorded = record(options, handler, run, failure, progress)
+        if (isPromise(recorded)) await recorded
+      } else progress.isPartial = true
+    }
+    const [outcome, result] = endOf(options, progress)
+    options.reporter.attempt(outcome, accepted, attempt.number)
+    return result
+  }
+}
+
+/** Fails an event that has lost its handler since it was accepted, e.g. by a deploy. It must not vanish silently. */
+function checkUnhandled({ registry, logger, retry }: AttemptOptions, { accepted, attempt, failed }: Progress): void {
+  const { event } = accepted
+  const { type, key, mediaId } = event
+  if (attempt.owesNothing || registry.expectations.mention(type)) return
+  const rule = ruleOf(event)
+  if (rule !== undefined) {
+    // A deploy removed the rule: the expectation ends without a handler.
+    throttled(logger).warn({ rule, key, mediaId }, 'an expectation is overdue, but no process has its rule any more')
+    return
+  }
+  const message = 'no handler is registered for its type'
+  const run = failedRun({ handler: 'none', error: message, shared: retry, attempt, before: failed })
+  failed.push(run)
+  throttled(logger).warn({ type, retryInMs: run.retryInMs }, message)
+}
+
+const hasEnded = ({ name }: RegisteredHandler, { attempt, completed }: Progress): boolean =>
+  completed.includes(name) || attempt.failures?.some(({ handler, final }) => final && handler === name) === true
+
+/** Tells whether a handler may run now. At its limit, it waits for its turn. */
+function mayRun(options: AttemptOptions, handler: RegisteredHandler, progress: Progress): MaybePromise<boolean> {
+  const { name, limiter } = handler
+  if (progress.attempt.isPaused?.(name)) return false
+  return limiter === undefined || hasTurn(options, name, limiter, progress)
+}
+
+/** Waits for a turn, without a slot. False if the handler is paused or removed meanwhile, or too many attempts wait. */
+async function hasTurn(
+  { registry }: AttemptOptions,
+  name: string,
+  limiter: Limiter,
+  progress: Progress,
+): Promise<boolean> {
+  const { accepted, attempt } = progress
+  const turn = limiter.enter()
+  while (!turn.hasCome) {
+    const waiting = attempt.whileWaiting?.(turn.next(attempt.signal))
+    if (waiting === undefined) {
+      limiter.leave(turn)
+      progress.releaseMs = Math.max(progress.releaseMs, limiter.releaseMs())
+      return false
+    }
+    await waiting
+    const isRemoved = !registry.handlersOf(accepted.event).some((registered) => registered.limiter === limiter)
+    if (isRemoved || attempt.aborted || attempt.isPaused?.(name)) {
+      limiter.leave(turn)
+      return false
+    }
+  }
+  limiter.start(turn)
+  return true
+}
+
+/** Calls the handler. The failure, once it has ended or its time is over. */
+function start(
+  { reporter, handlerTimeoutMs }: AttemptOptions,
+  { name, handler, limiter, timeoutMs = handlerTimeoutMs }: RegisteredHandler,
+  run: HandlerRun,
+  { accepted, attempt }: Progress,
+): MaybePromise<Failure | undefined> {
+  const span = reporter.startRun?.({ accepted, handler: name, attempt: attempt.number })
+  run.span = span
+  attempt.run = run
+  const inContext: InContext = span
+    ? (call, ...args) => reporter.inContext(() => reporter.within(span, () => call(...args)))
+    : reporter.inContext
+  return run.start(limiter?.around(handler) ?? handler, timeoutMs, inContext)
+}
+
+/** Records and reports the end of a run. */
+function record(
+  options: AttemptOptions,
+  { name, retry }: RegisteredHandler,
+  run: HandlerRun,
+  failure: Failure | undefined,
+  progress: Progress,
+): MaybePromise<void> {
+  const { attempt, failed, handlers } = progress
+  const { hasCommitted, storageFailed } = run
+  attempt.run = undefined
+  if (failure !== undefined && !hasCommitted) {
+    const { error } = failure
+    const shared = options.retry
+    failed.push(failedRun({ handler: name, error, own: retry, shared, storageFailed, attempt, before: failed }))
+    if (attempt.aborted) return options.reporter.run('stopped', run, error)
+    return reportFailure(options, run, error, failed.at(-1)?.runsAgain ? longestDelay(failed) : undefined)
+  }
+  if (failure !== undefined) reportFailure(options, run, failure.error)
+  else options.reporter.run('handled', run)
+  // An aborted handler may have returned early without finishing its work.
+  if (attempt.aborted && !hasCommitted) return
+  progress.completed = [...progress.completed, name]
+  if (handlers.at(-1)?.name !== name) return attempt.succeeded?.(name)
+}
+
+function endOf(options: AttemptOptions, progress: Progress): [AttemptReport['outcome'], AttemptResult] {
+  const { attempt, completed, failed, isPartial, releaseMs } = progress
+  if (attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
+  if (failed.length === 0 && isPartial)
+    return ['released', { status: 'retry', delayMs: releaseMs, completed, failures: none, counts: false }]
+  const earlier = attempt.failures?.filter(({ final }) => final) ?? none
+  if (failed.length === 0 && earlier.length === 0) return ['handled', handled]
+  const result = failedResult(earlier, failed, completed, isPartial)
+  return [result.status === 'retry' ? 'retried' : finalFailure(options), result]
+}
+
+const none: readonly never[] = []
+
+const handled: AttemptResult = Object.freeze({ status: 'done' })
+
+const finalFailure = ({ retry }: AttemptOptions) => (retry === undefined ? 'failed' : 'dead-lettered')
+
+function reportFailure(options: AttemptOptions, run: HandlerRun, error: unknown, retryInMs?: number): void {
+  const { registry, reporter } = options
+  const { event, handler, context, hasCommitted } = run
+  const outcome = hasCommitted ? 'handled' : retryInMs === undefined ? finalFailure(options) : 'retried'
+  reporter.run(outcome, run, error, retryInMs)
+  for (const onError of registry.errorHandlers) {
+    reporter.guarded('onError', () =>
+      reporter.inContext(() =>
+        onError(error, { event, handler, attempt: context.attempt, willRetry: outcome === 'retried' }),
+      ),
+    )
+  }
+}
