@@ -18,9 +18,18 @@ export const nextTurn = (): Promise<void> => new Promise((resolve) => later(reso
 
 export type Timer = ReturnType<typeof setTimeout>
 
-/** Resolves at once if `ms` is not positive. */
-export const sleep = async (ms: number): Promise<void> => {
-  if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+/** Resolves after `ms`, or when the signal aborts. Resolves at once if `ms` is not positive. */
+export const sleep = async (ms: number, signal?: AbortSignal): Promise<void> => {
+  if (ms <= 0 || signal?.aborted) return
+  await new Promise<void>((resolve) => {
+    const end = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    signal?.addEventListener('abort', end)
+  })
 }
 
 /** Keeps the timer from holding the process open. Only Node's timers do. */

@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import { parseAgain, type ReplayingReceiver } from '../operations/dead-letters.ts'
 import { pageOf } from '../operations/page.ts'
-import { replayAll } from '../operations/replay-all.ts'
+import { matching, replayAll } from '../operations/replay-all.ts'
 import type {
   DeadLetter,
   DeadLetters,
@@ -48,9 +48,8 @@ export class BullmqDeadLetters implements InspectedDeadLetters {
     return found.filter((letter) => letter !== undefined)
   }
 
-  async keys({ type, since }: KeysOptions = {}): Promise<readonly string[]> {
-    const matches = ({ event, diedAt }: DeadLetter) =>
-      (type ?? event?.type) === event?.type && (since === undefined || diedAt >= since)
+  async keys(options?: KeysOptions): Promise<readonly string[]> {
+    const matches = matching(options)
     const ids = await this.#queue.reach((jobs) => jobs.getRanges(['failed'], 0, -1, true))
     const failed = await inBatches(ids, async (id) => {
       const job = await this.#queue.reach((jobs) => jobs.getJob(id))

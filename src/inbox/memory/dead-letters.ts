@@ -3,7 +3,7 @@ import { sizeOf } from '../../events/json.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { unreadableDeadLetter, unreadableKey } from '../engine/stored.ts'
 import { pageOf } from '../operations/page.ts'
-import { replayAll } from '../operations/replay-all.ts'
+import { matching, replayAll } from '../operations/replay-all.ts'
 import type {
   DeadEvent,
   DeadLetter,
@@ -96,8 +96,12 @@ export class MemoryDeadLetters implements DeadLetters {
   }
 
   replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
-    const all = () => this.list({ limit: this.size }).toReversed()
-    return replayAll(this, options, async (matches) => all().flatMap((each) => (matches(each) ? each.key : [])))
+    const found = () => this.list({ limit: this.size }).filter(matching(options))
+    return replayAll(this, options, () =>
+      found()
+        .map(({ key }) => key)
+        .reverse(),
+    )
   }
 
   discard(key: string): boolean {

@@ -1,4 +1,3 @@
-import { WebhookError } from '../../errors.ts'
 import {
   aDate,
   aFunction,
@@ -9,38 +8,8 @@ import {
   wholeNumber,
 } from '../../internal/check-options.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { sleep } from '../../internal/timers.ts'
-import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
-
-/** Delay before a full inbox is tried again (ms). */
-const overloadDelayMs = 500
-
-/** Target steps per second. A `maxStep` too small for the rate takes more. */
-const stepsPerSecond = 10
-
-export interface Replayer {
-  /** Maximum dead letters per step. */
-  readonly maxStep: number
-  /** Lists the keys of the matching dead letters, oldest first. */
-  keys(matches: (deadLetter: DeadLetter) => boolean): Promise<readonly string[]>
-  /** Returns the keys it replayed. */
-  replay(keys: readonly string[], signal?: AbortSignal): MaybePromise<readonly string[]>
-}
-
-/** Replays dead letters one at a time, for inboxes without a faster way. */
-export const replayAll = (
-  deadLetters: Pick<DeadLetters, 'replay'>,
-  options: ReplayAllOptions | undefined,
-  keys: Replayer['keys'],
-): Promise<ReplayReport> =>
-  replayInSteps(
-    {
-      maxStep: 1,
-      keys,
-      replay: async ([key = ''], signal) => ((await replayOne(deadLetters, key, signal)) ? [key] : []),
-    },
-    options,
-  )
+import type { DeadLetter, DeadLetters, KeysOptions, ReplayAllOptions, ReplayReport } from '../reading.ts'
+import { type ActOnBatch, actOnEach, oneByOne } from './act-on-each.ts'
 
 const rules: Rules<ReplayAllOptions> = {
   type: text,
@@ -50,46 +19,35 @@ const rules: Rules<ReplayAllOptions> = {
   signal: anAbortSignal,
 }
 
-/** Replays dead letters in steps, at most `perSecond`. */
-export async function replayInSteps(replayer: Replayer, options: ReplayAllOptions = {}): Promise<ReplayReport> {
+/** Lists the keys of the dead letters that match the options, oldest first. */
+type Keys = () => MaybePromise<readonly string[]>
+
+/** Replays dead letters one by one, for inboxes without a faster way. */
+export function replayAll(deadLetters: Pick<DeadLetters, 'replay'>, options: ReplayAllOptions | undefined, keys: Keys) {
+  const replay = oneByOne((key) => deadLetters.replay(key))
+  return replayInBatches(replay, 1, keys, options)
+}
+
+export async function replayInBatches(
+  replay: ActOnBatch,
+  batchSize: number,
+  keys: Keys,
+  options: ReplayAllOptions = {},
+): Promise<ReplayReport> {
   checkOptions('replayAll', options, rules)
-  const { type, since, perSecond = 100, onProgress, signal } = options
-  const keys = await replayer.keys(
-    ({ event, diedAt }) => (type === undefined || event?.type === type) && (since === undefined || diedAt >= since),
-  )
-  const total = keys.length
-  const report = { total, replayed: 0, kept: 0 }
-  const size = Math.min(replayer.maxStep, Math.ceil(perSecond / stepsPerSecond))
-  const startedAt = performance.now()
-  for (let start = 0; start < total; start += size) {
-    await sleep(startedAt + (start * 1_000) / perSecond - performance.now())
-    if (signal?.aborted) break
-    const step = keys.slice(start, start + size)
-    const replayed = new Set(await replayer.replay(step, signal))
-    for (const key of step) {
-      report[replayed.has(key) ? 'replayed' : 'kept']++
-      // Awaited: a rejection must reach the caller.
-      await onProgress?.({ ...report })
-    }
+  const { perSecond = 100, onProgress, signal } = options
+  const found = await keys()
+  const report = { total: found.length, replayed: 0, kept: 0 }
+  for await (const { outcome } of actOnEach(found, replay, { perSecond, batchSize, signal })) {
+    report[outcome === 'done' ? 'replayed' : 'kept']++
+    // Awaited: a rejection must reach the caller.
+    await onProgress?.({ ...report })
   }
   return report
 }
 
-/** Waits while the inbox is full. @throws WebhookError `closing` or `unavailable` */
-export async function replayOne(
-  deadLetters: Pick<DeadLetters, 'replay'>,
-  key: string,
-  signal: AbortSignal | undefined,
-): Promise<boolean> {
-  while (!signal?.aborted) {
-    try {
-      return await deadLetters.replay(key)
-    } catch (error) {
-      const code = error instanceof WebhookError ? error.code : undefined
-      if (code === 'malformed' || code === 'in_progress') return false
-      if (code !== 'overloaded') throw error
-      await sleep(overloadDelayMs)
-    }
-  }
-  return false
-}
+/** Returns a filter of dead letters. */
+export const matching =
+  ({ type, since }: KeysOptions = {}) =>
+  ({ event, diedAt }: Pick<DeadLetter, 'event' | 'diedAt'>): boolean =>
+    (type === undefined || event?.type === type) && (since === undefined || diedAt >= since)

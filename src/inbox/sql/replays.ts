@@ -2,7 +2,7 @@ import { WebhookError } from '../../errors.ts'
 import { nextTurn } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
 import { parseAgain } from '../operations/dead-letters.ts'
-import { replayInSteps, replayOne } from '../operations/replay-all.ts'
+import { replayInBatches } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
 import type { Database } from './database.ts'
 import { type DeadHeadRow, deadHeadColumns, readDeadHead, undamaged } from './dead-letter-row.ts'
@@ -35,50 +35,33 @@ export class SqlReplays implements Pick<DeadLetters, 'replay'> {
   }
 
   async replay(key: string): Promise<boolean> {
-    const replayed: string[] = []
-    await this.#replay([key], replayed, rethrow)
-    return replayed.length > 0
+    return (await this.replayMany([key])).length > 0
   }
 
-  /** Keeps deliveries that still can't be parsed. */
   async replayMany(keys: readonly string[]): Promise<readonly string[]> {
-    const replayed: string[] = []
-    await this.#replay(keys, replayed, ifMalformed)
-    return replayed
+    const replayed = new Set<string>()
+    await this.#replay(keys, replayed)
+    return [...replayed]
   }
 
   /** @param keys lists the keys, oldest first */
   replayAll(options: ReplayAllOptions | undefined, keys: () => Promise<readonly string[]>): Promise<ReplayReport> {
-    const replay = (step: readonly string[], signal?: AbortSignal) => this.#replayPatiently(step, signal)
-    return replayInSteps({ maxStep: this.#options.maxCommit, keys, replay }, options)
-  }
-
-  /** Waits while the inbox is full: then it may take them one by one. */
-  async #replayPatiently(keys: readonly string[], signal: AbortSignal | undefined): Promise<readonly string[]> {
-    const replayed: string[] = []
-    try {
-      await this.#replay(keys, replayed, ifMalformed)
-      return replayed
-    } catch (error) {
-      if (codeOf(error) !== 'overloaded') throw error
-    }
-    for (const key of keys.filter((each) => !replayed.includes(each)))
-      if (await replayOne(this, key, signal)) replayed.push(key)
-    return replayed
+    const replay = (batch: readonly string[], replayed: Set<string>) => this.#replay(batch, replayed)
+    return replayInBatches(replay, this.#options.maxCommit, keys, options)
   }
 
   /** Adds the keys that it replays to `replayed`, also if it fails halfway. */
-  async #replay(keys: readonly string[], replayed: string[], onFailure: (error: unknown) => false): Promise<void> {
+  async #replay(keys: readonly string[], replayed: Set<string>): Promise<void> {
     const { maxCommit, replaying } = this.#options
     for (let start = 0; start < keys.length; start += maxCommit) {
       if (start > 0) await nextTurn()
       const rows = await this.#find(keys.slice(start, start + maxCommit))
       replaying?.check?.()
-      replayed.push(...(await this.#replayEvents(rows.filter(({ media }) => media !== null))))
+      for (const key of await this.#replayEvents(rows.filter(({ media }) => media !== null))) replayed.add(key)
       const unreadable = undamaged(rows, (row) => (row.media === null ? readDeadHead(row).key : undefined))
       const others = unreadable.filter((key) => key !== undefined)
-      if (replaying === undefined) replayed.push(...(await this.#mark(others, true)))
-      else for (const key of others) if (await this.#parse(key, replaying).catch(onFailure)) replayed.push(key)
+      if (replaying === undefined) for (const key of await this.#mark(others, true)) replayed.add(key)
+      else for (const key of others) if (await this.#parse(key, replaying)) replayed.add(key)
     }
   }
 
@@ -146,7 +129,7 @@ export class SqlReplays implements Pick<DeadLetters, 'replay'> {
       try {
         await this.replay(key)
       } catch (error) {
-        const code = codeOf(error)
+        const code = error instanceof WebhookError ? error.code : undefined
         if (code === 'closing' || code === 'overloaded') return
         if (code === 'unavailable') throw error
         replaying?.host.logger.error({ key, err: error }, 'an unreadable delivery still cannot be parsed')
@@ -154,15 +137,4 @@ export class SqlReplays implements Pick<DeadLetters, 'replay'> {
       }
     }
   }
-}
-
-const codeOf = (error: unknown): string | undefined => (error instanceof WebhookError ? error.code : undefined)
-
-function rethrow(error: unknown): never {
-  throw error
-}
-
-function ifMalformed(error: unknown): false {
-  if (codeOf(error) === 'malformed') return false
-  throw error
 }

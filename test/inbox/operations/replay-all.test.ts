@@ -1,25 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { WebhookError } from '../../../src/errors.ts'
 import { replayAll } from '../../../src/inbox/operations/replay-all.ts'
-import type { DeadLetter, ReplayAllOptions } from '../../../src/inbox/reading.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
+import type { ReplayAllOptions } from '../../../src/inbox/reading.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] }))
 afterEach(() => void vi.useRealTimers())
 
-const deadLetterOf = (key: string): DeadLetter => ({
-  ...eventOf(key),
-  ...{ key, attempts: 1, completed: [], failures: [], diedAt: new Date() },
-})
-
 /** Makes dead letters, the oldest first, and notes the tries to replay them with their times, in ms. */
 function deadLetters(keys: readonly string[], replay: (key: string) => Promise<boolean> = async () => true) {
-  const oldestFirst = keys.map(deadLetterOf)
   const startedAt = performance.now()
   const tries: [key: string, ms: number][] = []
   return {
     tries,
-    keys: async (matches: (each: DeadLetter) => boolean) => oldestFirst.filter(matches).map(({ key }) => key),
+    keys: () => keys,
     replay(key: string) {
       tries.push([key, Math.round(performance.now() - startedAt)])
       return replay(key)
@@ -50,7 +43,6 @@ async function runTimersUntil(promise: Promise<unknown>): Promise<void> {
 const fail = async (...[code, message]: ConstructorParameters<typeof WebhookError>) => {
   throw new WebhookError(code, message)
 }
-const full = () => fail('overloaded', 'too many events are waiting')
 
 describe('a replay of all dead letters', () => {
   test('replays 100 in a second by default, one after another', async () => {
@@ -65,23 +57,6 @@ describe('a replay of all dead letters', () => {
     ])
   })
 
-  test('keeps the pace that it is told on average, also if one of them takes its time', async () => {
-    const slow = async (key: string) => {
-      if (key === '1') await new Promise((resolve) => setTimeout(resolve, 600))
-      return true
-    }
-    const letters = deadLetters(['1', '2', '3', '4'], slow)
-    const replayed = replayLetters(letters, { perSecond: 4 })
-    await runTimersUntil(replayed)
-    await replayed
-    expect(letters.tries).toEqual([
-      ['1', 0],
-      ['2', 600],
-      ['3', 600],
-      ['4', 750],
-    ])
-  })
-
   test('replays each dead letter once, however many', async () => {
     for (const count of [1_000, 2_500]) {
       const keys = Array.from({ length: count }, (_, index) => `key ${index}`)
@@ -91,20 +66,6 @@ describe('a replay of all dead letters', () => {
       expect(await replayed).toEqual({ total: count, replayed: count, kept: 0 })
       expect(letters.tries.map(([key]) => key)).toEqual(keys)
     }
-  })
-
-  test('waits while the inbox is full', async () => {
-    let tries = 0
-    const letters = deadLetters(['1', '2'], async () => (++tries <= 2 ? full() : true))
-    const replayed = replayLetters(letters)
-    await runTimersUntil(replayed)
-    expect(await replayed).toEqual({ total: 2, replayed: 2, kept: 0 })
-    expect(letters.tries).toEqual([
-      ['1', 0],
-      ['1', 500],
-      ['1', 1_000],
-      ['2', 1_000],
-    ])
   })
 
   test('ends before the next one if it is aborted', async () => {
@@ -134,21 +95,6 @@ describe('a replay of all dead letters', () => {
     expect(letters.tries).toEqual([['1', 0]])
   })
 
-  test('stops while the inbox is full, if it is aborted', async () => {
-    const stop = new AbortController()
-    let tries = 0
-    const letters = deadLetters(['1', '2'], async () => (++tries <= 5 ? full() : true))
-    const replayed = replayLetters(letters, { signal: stop.signal })
-    await vi.advanceTimersByTimeAsync(600)
-    stop.abort()
-    await vi.advanceTimersByTimeAsync(500)
-    expect(await replayed).toMatchObject({ total: 2, replayed: 0 })
-    expect(letters.tries).toEqual([
-      ['1', 0],
-      ['1', 500],
-    ])
-  })
-
   test('leaves dead letters that cannot be replayed as they are, and continues', async () => {
     const replay = async (key: string) => {
       if (key === 'unreadable') return fail('malformed', 'type is missing')
@@ -166,15 +112,5 @@ describe('a replay of all dead letters', () => {
       { total: 4, replayed: 0, kept: 3 },
       { total: 4, replayed: 1, kept: 3 },
     ])
-  })
-
-  test.each([
-    new WebhookError('unavailable', 'the database cannot be reached'),
-    new WebhookError('closing', 'the inbox is closing'),
-    new Error('out of memory'),
-  ])('ends with an error of the inbox: %s', async (error) => {
-    const letters = deadLetters(['1', '2'], () => Promise.reject(error))
-    await expect(replayLetters(letters)).rejects.toBe(error)
-    expect(letters.tries).toHaveLength(1)
   })
 })
