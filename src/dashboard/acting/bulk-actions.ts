@@ -1,8 +1,7 @@
-import { WebhookError } from '../../errors.ts'
+import { type Acted, actOnEach, oneByOne } from '../../inbox/operations/act-on-each.ts'
 import { namedEvents } from '../../inbox/operations/operations.ts'
 import { ReplayedEvents } from '../../inbox/operations/replay-outcome.ts'
 import type { ReadableInbox } from '../../inbox/reading.ts'
-import { sleep } from '../../internal/timers.ts'
 import type { InboxView } from '../reading/titled.ts'
 import { type Act, keysOf, type Selection } from './selection.ts'
 
@@ -29,7 +28,7 @@ export interface BulkAction {
 type RunningBulkAction = { -readonly [Name in keyof BulkAction]: BulkAction[Name] } & {
   kept: Map<string, number>
   keys: string[]
-  isStopping: boolean
+  readonly stopped: AbortController
 }
 
 /** How many of the newest actions keep the outcomes of their replays. */
@@ -40,10 +39,7 @@ const rememberedActions = 100
 /** Throttle for replays and retries: what failed under load must not fail again. */
 const maxPerSecond = 100
 
-/** Delay before retrying on a full inbox (ms). */
-const overloadDelayMs = 500
-
-/** Runs actions one event at a time, and remembers the results. */
+/** Runs actions, and remembers the newest with their results. */
 export class BulkActions {
   readonly #view: InboxView & Pick<ReadableInbox, 'operations'>
   readonly #changed: () => void
@@ -66,8 +62,7 @@ export class BulkActions {
 
   /** Stops an action before its next event. */
   stop(id: string): void {
-    const action = this.#actions.get(id)
-    if (action !== undefined) action.isStopping = true
+    this.#actions.get(id)?.stopped.abort()
   }
 
   /** Starts an action. `ended` never rejects. */
@@ -77,7 +72,7 @@ export class BulkActions {
     const { events } = this.#view.inbox
     const replayed = act === 'replay' && events ? new ReplayedEvents({ events, operations }) : undefined
     const counts = { total: undefined, done: 0, keys: [], gone: 0, kept: new Map() }
-    const begun = { startedAt: new Date(), state: 'running', isStopping: false } as const
+    const begun = { startedAt: new Date(), state: 'running', stopped: new AbortController() } as const
     const action: RunningBulkAction = { id, act, replayed, ...begun, ...counts }
     // Their keys take memory.
     for (const older of [...this.#actions.values()].slice(0, -followedActions)) older.replayed = undefined
@@ -91,39 +86,15 @@ export class BulkActions {
     try {
       const keys = await keysOf(this.#view, action.act, selection)
       action.total = keys.length
-      const startedAt = performance.now()
-      for (const [index, key] of keys.entries()) {
-        if (action.act !== 'discard') await sleep(startedAt + (index * 1_000) / maxPerSecond - performance.now())
-        // Yield to the event loop: the memory inbox answers without I/O.
-        else if (index % 100 === 99) await sleep(1)
-        if (action.isStopping) break
-        await this.#actOn(action, key)
-      }
-      action.state = action.isStopping && action.done + action.gone + keptBy(action) < keys.length ? 'stopped' : 'done'
+      const act = oneByOne((key) => this.#act(action.act, key))
+      const perSecond = action.act === 'discard' ? undefined : maxPerSecond
+      for await (const acted of actOnEach(keys, act, { perSecond, signal: action.stopped.signal })) count(action, acted)
+      action.state = takenBy(action) < keys.length ? 'stopped' : 'done'
     } catch (error) {
       action.state = 'failed'
       action.error = error
     } finally {
       this.#changed()
-    }
-  }
-
-  /** Acts on one event. Waits while the inbox is full. */
-  async #actOn(action: RunningBulkAction, key: string): Promise<void> {
-    while (!action.isStopping) {
-      try {
-        if (await this.#act(action.act, key)) {
-          action.done++
-          if (action.keys.length < namedEvents) action.keys.push(key)
-          action.replayed?.add(key)
-        } else action.gone++
-        return
-      } catch (error) {
-        const { code, message } = error as Partial<WebhookError>
-        if (!(error instanceof WebhookError) || !(code === 'overloaded' || isAboutTheEvent(code))) throw error
-        if (isAboutTheEvent(code)) return void action.kept.set(`${message}`, (action.kept.get(`${message}`) ?? 0) + 1)
-        await sleep(overloadDelayMs)
-      }
     }
   }
 
@@ -135,7 +106,17 @@ export class BulkActions {
   }
 }
 
-export const keptBy = ({ kept }: Pick<BulkAction, 'kept'>): number =>
-  [...kept.values()].reduce((sum, count) => sum + count, 0)
+function count(action: RunningBulkAction, acted: Acted): void {
+  const { key } = acted
+  if (acted.outcome === 'gone') action.gone++
+  else if (acted.outcome === 'refused') action.kept.set(acted.reason, (action.kept.get(acted.reason) ?? 0) + 1)
+  else {
+    action.done++
+    if (action.keys.length < namedEvents) action.keys.push(key)
+    action.replayed?.add(key)
+  }
+}
 
-const isAboutTheEvent = (code: string | undefined): boolean => code === 'malformed' || code === 'in_progress'
+/** Counts the events that an action has come to, whatever became of them. */
+export const takenBy = ({ done, gone, kept }: BulkAction): number =>
+  [...kept.values()].reduce((sum, count) => sum + count, done + gone)

@@ -1,4 +1,4 @@
-import { type BulkAction, keptBy } from '../acting/bulk-actions.ts'
+import { type BulkAction, takenBy } from '../acting/bulk-actions.ts'
 import { counted, resultOf, words } from '../acting/result.ts'
 import { amount, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
@@ -47,8 +47,8 @@ export const titleOf = ({ act, total, state }: BulkAction): string => {
 }
 
 function Progress({ page, action }: { page: PageState; action: BulkAction }) {
-  const { id, act, state, total, done, gone } = action
-  const taken = done + gone + keptBy(action)
+  const { id, act, state, total, done } = action
+  const taken = takenBy(action)
   return (
     <div class="card spaced">
       <progress
