@@ -2,9 +2,10 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
 import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
+import { openInboxFile } from '../../src/inbox/sqlite.ts'
 import { type InboxStats, type MediaEvent, unverified, urlToken } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { freshPath, receiverOver } from '../inbox/sqlite/sqlite-tests.ts'
@@ -309,6 +310,19 @@ describe('inbox', () => {
     program.interrupt()
     expect(await program.code).toBe(130)
     expect(program.errors()).toBe('interrupted: 0 of 2 discarded so far\n')
+  })
+
+  test('records what it did before it was interrupted, for the page that shows who did what', async () => {
+    const { path, makeDeadLetter } = await serve()
+    await makeDeadLetter('m1', 'm2')
+    const file = openInboxFile(path)
+    onTestFinished(() => file.close())
+    const program = start(['inbox', path, 'replay', '--all', '--per-second=1', '--reason=fixed'])
+    await until(async () => file.stats().deadLetters === 1)
+    program.interrupt()
+    expect(await program.code).toBe(130)
+    expect(program.errors()).toBe('interrupted: 1 of 2 replayed so far\n')
+    expect(await file.operations.list()).toMatchObject([{ act: 'replay', count: 1, reason: 'fixed' }])
   })
 })
 

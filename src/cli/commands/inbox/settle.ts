@@ -1,32 +1,69 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Acted, type ActOnBatch, actOnEach } from '../../../inbox/operations/act-on-each.ts'
 import { ReplayedEvents } from '../../../inbox/operations/replay-outcome.ts'
+import { sleep } from '../../../internal/timers.ts'
 import { UsageError } from '../../shared/flags.ts'
-import { shellQuoted } from '../../shared/text.ts'
+import { plain, shellQuoted } from '../../shared/text.ts'
 import type { ActionContext, InboxAction } from './action.ts'
-import { eachDeadLetter } from './each-dead-letter.ts'
 import type { InboxInput } from './flags.ts'
 import { counted } from './print.ts'
 import { recordOperation } from './record-operation.ts'
 
+/** Dead letters per commit. A server with the same SQLite file waits for each commit. */
+const batchSize = 100
+
+/** Delay after each commit (ms), for that server to commit, and for Ctrl-C. */
+const delayMs = 10
+
+const past = { replay: 'replayed', discard: 'discarded' } as const
+
 const settle =
-  (act: 'replay' | 'discard', past: 'replayed' | 'discarded', then = '') =>
+  (act: keyof typeof past, then = '') =>
   async (context: ActionContext): Promise<number> => {
     const { inbox, values, words, screen } = context
-    const { all, json, perSecond, type, since } = values
+    const { all, json, type, since } = values
     const keys = all ? await inbox.deadLetters.keys({ type, since }) : [...new Set(words)]
-    const { done, missing } = await eachDeadLetter(
-      { keys, act: (some) => inbox.deadLetters[`${act}Many`](some), past, perSecond },
-      screen,
-    )
-    if (done.length > 0) await recordOperation(context, { act, keys: done })
+    const { done, others } = await actOn(context, act, keys)
     // With --all, a missing key is fine: somebody else has just replayed or discarded it.
-    const unknown = all ? [] : missing
-    if (json) screen.json({ [past]: done, missing: unknown })
-    else screen.print(`${counted(done.length, 'dead letter')} ${past}${done.length > 0 ? then : ''}`)
+    const left = all ? others.filter(({ outcome }) => outcome === 'refused') : others
+    if (json) screen.json({ [past[act]]: done, missing: left.map(({ key }) => key) })
+    else screen.print(`${counted(done.length, 'dead letter')} ${past[act]}${done.length > 0 ? then : ''}`)
     if (act === 'replay' && all && !json && done.length > 0) screen.print(await outcomeText(context, done))
-    for (const key of unknown) screen.note(`no dead letter has the key ${shellQuoted(key)}`)
-    return unknown.length === 0 ? 0 : 1
+    for (const each of left) screen.note(whyLeft(each))
+    return left.length === 0 ? 0 : 1
   }
+
+/** Acts in batches with a progress line, and records what it has done, also if it fails or is interrupted. */
+async function actOn(context: ActionContext, act: keyof typeof past, keys: readonly string[]) {
+  const { inbox, values, screen } = context
+  const { perSecond } = values
+  const { signal } = screen
+  const done: string[] = []
+  const others: Acted[] = []
+  const actOnBatch: ActOnBatch = async (batch, acted) => {
+    for (const key of await inbox.deadLetters[`${act}Many`](batch)) acted.add(key)
+    screen.progress(`${done.length + acted.size} of ${keys.length} ${past[act]}`)
+    await sleep(delayMs)
+  }
+  const isPartial = () => done.length + others.length < keys.length
+  try {
+    for await (const acted of actOnEach(keys, actOnBatch, { perSecond, batchSize, signal }))
+      if (acted.outcome === 'done') done.push(acted.key)
+      else others.push(acted)
+    if (isPartial()) signal.throwIfAborted()
+  } finally {
+    screen.progress(undefined)
+    const cause = signal.aborted ? 'interrupted: ' : ''
+    if (isPartial()) screen.note(`${cause}${done.length} of ${keys.length} ${past[act]} so far`)
+    if (done.length > 0) await recordOperation(context, { act, keys: done })
+  }
+  return { done, others }
+}
+
+const whyLeft = (acted: Acted): string =>
+  acted.outcome === 'refused'
+    ? `${shellQuoted(acted.key)} stays a dead letter: ${plain(acted.reason)}`
+    : `no dead letter has the key ${shellQuoted(acted.key)}`
 
 /** Stops following replayed events after this time without news (ms). No server may be running. */
 const patienceMs = 2_000
@@ -64,12 +101,12 @@ export const replay: InboxAction = {
   help: ['replay <key…|--all>', 'runs the unfinished handlers of dead letters again, with fresh attempts'],
   flags: ['all', 'type', 'since', 'perSecond', 'reason'],
   takes: 'keys',
-  run: settle('replay', 'replayed', replayed),
+  run: settle('replay', replayed),
 }
 
 export const discard: InboxAction = {
   help: ['discard <key…|--all>', 'deletes dead letters permanently'],
   flags: ['all', 'type', 'since', 'yes', 'reason'],
   takes: 'keys',
-  run: settle('discard', 'discarded'),
+  run: settle('discard'),
 }
