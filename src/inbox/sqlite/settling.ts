@@ -3,6 +3,9 @@ import type { Counter } from './accepting.ts'
 import { prepareAll, type SqliteDatabase } from './connection.ts'
 import * as sql from './statements.ts'
 
+/** Shortest rest that a retry ends (ms). */
+const minRestMs = 1_000
+
 /** Records ends of attempts and releases lanes, in the caller's transaction. */
 export class Settling {
   readonly #counter: Counter
@@ -61,7 +64,8 @@ export class Settling {
       return { media, readyInMs: Number.POSITIVE_INFINITY }
     }
     const { hasMore, restMs } = release
-    const at = restMs === undefined ? this.#readyAt(lane, hasMore || readyAt !== null, now) : Math.ceil(now + restMs)
+    const at =
+      restMs === undefined ? this.#readyAt(lane, hasMore || readyAt !== null, now) : this.#restsUntil(lane, restMs, now)
     this.#sql.free.run(...values, at, lane)
     return { media, readyInMs: at === null ? Number.POSITIVE_INFINITY : Math.max(0, at - now) }
   }
@@ -69,8 +73,17 @@ export class Settling {
   /** When somebody should look at a lane that nobody has. `null`: nothing is left to do. */
   #readyAt(lane: number, hasMore: boolean, now: number): number | null {
     if (hasMore && !this.#isStrict) return now
-    const found = this.#sql.due.get(lane) as { due: number } | null | undefined
-    return found?.due ?? (hasMore ? now : null)
+    return this.#firstDue(lane) ?? (hasMore ? now : null)
+  }
+
+  /** In loose order, a retry ends a rest, but not within a second: a lane rests too while a handler that was given up runs. */
+  #restsUntil(lane: number, restMs: number, now: number): number {
+    const due = this.#isStrict ? undefined : this.#firstDue(lane)
+    return Math.ceil(Math.min(now + restMs, Math.max(due ?? Number.POSITIVE_INFINITY, now + minRestMs)))
+  }
+
+  #firstDue(lane: number): number | undefined {
+    return (this.#sql.due.get(lane) as { due: number } | null | undefined)?.due
   }
 }
 

@@ -54,21 +54,6 @@ function claimChecks(check: DeclareCheck): void {
     expect(adopted && keysOf(adopted)).toEqual(['one'])
   })
 
-  check('looks at a resting lane when its first retry is due, in loose order', async ({ next, expect }) => {
-    const process = await next()
-    for (const key of ['fails', 'at a limit']) await process.accept(key, 'media')
-    const lane = await process.lane()
-    const retry = ended(lane, eventIn(lane), { kind: 'retry', delayMs: 1_000 })
-    const [resting] = await process.settle(lane, [retry], { release: { hasMore: true, restMs: 60_000 } })
-    const { readyInMs = 0 } = resting ?? {}
-    expect(readyInMs > 0 && readyInMs <= 2_000).toBe(true)
-    const again = await process.lane()
-    expect(keysOf(again)).toEqual(['fails', 'at a limit'])
-    const [due] = await process.settle(again, [], { release: { hasMore: true, restMs: 60_000 } })
-    expect([(due?.readyInMs ?? 0) > 0, await process.claim()]).toEqual([true, []])
-    expect(keysOf(await process.lane())).toEqual(['fails', 'at a limit'])
-  })
-
   check('finds lanes whose events await handlers, for a process that has them', async ({ next, expect }) => {
     const [one, other] = [await next(), await next()]
     await one.accept('one')

@@ -122,13 +122,13 @@ const settleEvent = `
     died_at = CASE WHEN ?2 = 'dead' THEN ?9 END
   WHERE id = ?1 AND attempts = ?7 AND ended_at IS NULL AND died_at IS NULL`
 
-/** In strict order the first event decides when a lane is ready; in loose order an untried one, or the first that is due. */
+/** In strict order the first event decides when a lane is ready; in loose order an untried one, or the first due, even at rest. */
 function settleLane(isStrict: boolean): string {
   const untried = 'CASE WHEN ?6 OR ready_at IS NOT NULL THEN ?8 END'
   const due = `(SELECT due_at FROM event WHERE event.media = ?1 AND due_at IS NOT NULL ORDER BY ${isStrict ? 'id' : 'due_at'} LIMIT 1)`
   return `UPDATE lane SET position = max(position, ?2), latest_at = coalesce(max(latest_at, ?3), ?3, latest_at),
       crashes = crashes * ?4, owner = CASE WHEN ?5 THEN NULL ELSE owner END,
-      ready_at = CASE WHEN ?5 THEN coalesce(?7, ${isStrict ? `${due}, ${untried}` : `${untried}, ${due}`}) ELSE ready_at END
+      ready_at = CASE WHEN ?5 THEN coalesce(${isStrict ? `?7, ${due}, ${untried}` : `min(?7, max(${due}, ?8 + 1000)), ?7, ${untried}, ${due}`}) ELSE ready_at END
     WHERE media = ?1 RETURNING CASE WHEN owner IS NULL THEN ready_at END AS next`
 }
 
@@ -224,7 +224,7 @@ const named = ({ sql, values = [] }: port.Statement) => ({
 
 export class LibsqlDatabase implements port.Database {
   readonly statements: port.Statements
-  readonly dialect = dialect
+  readonly dialect = { ...dialect, lane: (media: string) => media }
   readonly hashKey = hash
   readonly hashMedia = hash
   readonly isListening = true
