@@ -244,8 +244,8 @@ class MemoryInbox implements Inbox {
     if (job === undefined) return
     throttled(this.#logger).warn({ key }, 'the lease of the event was lost; another process handles it')
     job.stop(leaseLost())
-    this.#jobs.end(job, 'in-progress')
     this.#engine.lost(job)
+    this.#jobs.end(job, 'in-progress')
   }
 
   /** Stops the attempt: another process may have the event now. The next attempt waits for the claim. */

@@ -12,7 +12,7 @@ const most = {
   pglite: 180,
   bullmq: 2_341,
   engine: 380,
-  memory: 780,
+  memory: 831,
   operations: 802,
   queue: 110,
   '.': 1_870,

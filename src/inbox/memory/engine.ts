@@ -1,6 +1,4 @@
 import { ChurnMap } from '../../internal/churn-map.ts'
-import { maxWaitMs } from '../../internal/timers.ts'
-import type { RetryResult } from '../engine/attempts.ts'
 import type { AttemptResult, InboxHost } from '../inbox.ts'
 import { Lanes } from '../lanes.ts'
 import { type Job, JobAttempt, type Slots } from './job.ts'
@@ -33,7 +31,11 @@ export class MemoryEngine implements Slots {
 
   /** Adds a job at the end of its lane. */
   add(job: Job): void {
-    job.state = 'waiting'
+    job.wait()
+    this.#enqueue(job)
+  }
+
+  #enqueue(job: Job): void {
     const last = this.#last.get(job.lane)
     this.#last.set(job.lane, job)
     if (last === undefined) this.#lanes.add(job)
@@ -43,16 +45,15 @@ export class MemoryEngine implements Slots {
   /** Starts a job's next attempt now. Returns `false` if the job is not waiting for one. */
   retryNow(job: Job | undefined): boolean {
     if (job?.state !== 'retrying') return false
-    clearTimeout(job.retryTimer)
     job.since = Date.now()
-    this.#retry(job)
+    this.#due(job)
     return true
   }
 
-  #retry(job: Job): void {
-    if (!this.#isStrict) return this.add(job)
-    job.state = 'waiting'
-    this.#lanes.add(job)
+  #due(job: Job): void {
+    job.wait()
+    if (this.#isStrict) this.#lanes.add(job)
+    else this.#enqueue(job)
   }
 
   /** Goes on with the lane of a job that ended while it waited for its retry. */
@@ -68,13 +69,11 @@ export class MemoryEngine implements Slots {
 
   #start(job: Job): void {
     if (job.hasEnded) return this.#ended(job)
-    job.state = 'running'
-    job.since = Date.now()
-    const next = new JobAttempt(job, this)
-    job.attempt = next
+    const attempt = new JobAttempt(job, this)
+    job.start(attempt)
     const renewing = job.renewed()
-    if (renewing === undefined) return this.#run(job, next)
-    void renewing.then(() => this.#run(job, next))
+    if (renewing === undefined) return this.#run(job, attempt)
+    void renewing.then(() => this.#run(job, attempt))
   }
 
   #run(job: Job, attempt: JobAttempt): void {
@@ -91,17 +90,10 @@ export class MemoryEngine implements Slots {
       job.completed = result.completed
       return this.#start(job)
     } else {
-      this.#retryLater(job, result)
+      job.retry(result, () => this.#due(job))
       if (this.#isStrict) return this.#lanes.done()
     }
     this.#ended(job)
-  }
-
-  #retryLater(job: Job, { completed, failures, counts, delayMs }: RetryResult): void {
-    job.nextAttempt(completed, failures, counts)
-    job.state = 'retrying'
-    job.since = Date.now() + delayMs
-    job.retryTimer = setTimeout(() => this.#retry(job), Math.min(delayMs, maxWaitMs))
   }
 
   /** Ends a job's turn. */
@@ -119,9 +111,8 @@ export class MemoryEngine implements Slots {
 
   /** Frees the slot of a running job while it waits. Its lane stays blocked. */
   async whileWaiting(job: Job, turn: Promise<void>): Promise<void> {
-    job.state = 'waiting'
+    job.limit()
     await this.#lanes.whileWaiting(job, turn)
-    job.state = 'running'
-    job.since = Date.now()
+    if (!job.hasEnded) job.goOn()
   }
 }

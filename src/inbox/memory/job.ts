@@ -1,7 +1,8 @@
 import { sizeOf } from '../../events/json.ts'
 import type { Claim, Claims } from '../../idempotency/store.ts'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
-import type { Timer } from '../../internal/timers.ts'
+import { maxWaitMs, type Timer } from '../../internal/timers.ts'
+import type { RetryResult } from '../engine/attempts.ts'
 import { awaitedBy, withFailure } from '../engine/stored.ts'
 import type { AcceptedEvent, Attempt, ImmediateResult } from '../inbox.ts'
 import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
@@ -27,6 +28,27 @@ export type JobEnd = Exclude<ImmediateResult, 'overloaded'> | 'dead-lettered'
 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
+/**
+ * - `claiming`: the idempotency store has not answered yet. Nobody sees the job.
+ * - `waiting`: for its turn in its lane, and then for a slot.
+ * - `running`: an attempt has a slot. Again in the same slot if the lease of the one before had expired.
+ * - `limited`: the attempt waits for the limit of a handler, without a slot.
+ * - `retrying`: waits for its next attempt.
+ * - `recording`: its handlers have ended, but the result is not recorded yet.
+ */
+export type JobState = 'claiming' | 'waiting' | 'running' | 'limited' | 'retrying' | 'recording' | 'ended'
+
+/** What a job can become. Any can end: its lease can be lost, and the inbox can close. */
+export const transitions: Readonly<Record<JobState, readonly JobState[]>> = {
+  claiming: ['waiting', 'ended'],
+  waiting: ['running', 'ended'],
+  running: ['running', 'limited', 'retrying', 'recording', 'ended'],
+  limited: ['running', 'ended'],
+  retrying: ['waiting', 'ended'],
+  recording: ['ended'],
+  ended: [],
+}
+
 /** An accepted event in this process, until it is settled. */
 export class Job {
   readonly key: string
@@ -37,19 +59,17 @@ export class Job {
   readonly size: number
   /** A single attempt, whose result a caller awaits. */
   readonly once: boolean
-  /** `recording`: its handlers have ended, but the result is not recorded yet. */
-  state: 'claiming' | 'waiting' | 'running' | 'retrying' | 'recording' = 'claiming'
   /** Number of the current or next attempt. */
   number: number
   completed: readonly string[]
   failedAttempts: readonly FailedAttempt[]
   attempt: JobAttempt | undefined
   claim: Promise<Claim> | undefined
-  retryTimer: Timer | undefined
   /** Waiting or running since, or due at while `retrying` (ms since the epoch). */
   since: number
-  hasEnded = false
   readonly #claims: Claims
+  #state: JobState = 'claiming'
+  #retryTimer: Timer | undefined
   #onEnd: ((end: JobEnd) => void)[] | undefined
 
   constructor(accepted: AcceptedEvent, claims: Claims, earlier = none, once = false) {
@@ -75,12 +95,54 @@ export class Job {
     return this.#claims.renewed?.(this.key)
   }
 
-  /** Moves on to the next attempt, with a new number unless `counts` is `false`. */
-  nextAttempt(completed: readonly string[], failures: readonly HandlerFailure[], counts?: false): void {
+  get state(): JobState {
+    return this.#state
+  }
+
+  get hasEnded(): boolean {
+    return this.#state === 'ended'
+  }
+
+  /** It is accepted, or its retry is due. */
+  wait(): void {
+    this.#become('waiting')
+    clearTimeout(this.#retryTimer)
+  }
+
+  start(attempt: JobAttempt): void {
+    this.#become('running')
+    this.since = Date.now()
+    this.attempt = attempt
+  }
+
+  /** A handler of its attempt is at its limit, until `goOn`. */
+  limit(): void {
+    this.#become('limited')
+  }
+
+  goOn(): void {
+    this.#become('running')
+    this.since = Date.now()
+  }
+
+  /** Moves on to the next attempt, with a new number unless `counts` is `false`. Calls `due` when it is. */
+  retry({ completed, failures, counts, delayMs }: RetryResult, due: () => void): void {
+    this.#become('retrying')
     this.failedAttempts = this.failedWith(failures)
     this.number += Number(counts !== false)
     this.completed = completed
     this.attempt = undefined
+    this.since = Date.now() + delayMs
+    this.#retryTimer = setTimeout(due, Math.min(delayMs, maxWaitMs))
+  }
+
+  record(): void {
+    this.#become('recording')
+  }
+
+  #become(state: JobState): void {
+    if (!transitions[this.#state].includes(state)) throw new Error(`a job that is ${this.#state} can't be ${state}`)
+    this.#state = state
   }
 
   failedWith(failures: readonly HandlerFailure[]): readonly FailedAttempt[] {
@@ -90,11 +152,11 @@ export class Job {
   /** The state to show. While its result is being recorded, the job still counts as running. */
   get shownState(): 'waiting' | 'running' | 'retrying' {
     const { state } = this
-    if (state === 'recording') return 'running'
-    return state === 'claiming' ? 'waiting' : state
+    if (state === 'retrying') return state
+    return state === 'running' || state === 'recording' ? 'running' : 'waiting'
   }
 
-  record(): EventRecord {
+  shown(): EventRecord {
     const { accepted, shownState: state, number, completed, failedAttempts, since } = this
     const { key, type, mediaId } = accepted.event
     const handler = this.attempt?.run?.handler
@@ -107,7 +169,7 @@ export class Job {
   }
 
   stop(reason: Error): void {
-    clearTimeout(this.retryTimer)
+    clearTimeout(this.#retryTimer)
     this.attempt?.abort(reason)
   }
 
@@ -121,7 +183,7 @@ export class Job {
   }
 
   end(end: JobEnd): void {
-    this.hasEnded = true
+    if (!this.hasEnded) this.#become('ended')
     for (const resolve of this.#onEnd ?? []) resolve(end)
     this.#onEnd = undefined
   }

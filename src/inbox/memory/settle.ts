@@ -31,7 +31,7 @@ export class MemorySettling {
   settle(job: Job, result: AttemptResult): void {
     const { key, number: attempts } = job
     const end = (end: JobEnd) => () => this.#jobs.end(job, end)
-    job.state = 'recording'
+    job.record()
     if (result.status === 'done') {
       this.#failed?.delete(key)
       return this.#claims.complete(key, end('handled'))
