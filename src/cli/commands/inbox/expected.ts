@@ -6,8 +6,6 @@ export const expected: InboxAction = {
   help: ['expected', 'lists the expectations that are open: rule, media item and deadline, soonest first'],
   flags: ['limit'],
   async run({ inbox, target, values: { limit = 100, json }, screen }) {
-    if (inbox.expected === undefined)
-      throw new Error('this inbox keeps no expectations, so receiver.expect does not work with it')
     const found = await inbox.expected(limit)
     const { expected: total = 0 } = await inbox.stats()
     if (json) {

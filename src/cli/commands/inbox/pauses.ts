@@ -1,17 +1,12 @@
 import { knownHandlers } from '../../../inbox/operations/paused.ts'
-import type { Pause, Pauses } from '../../../inbox/reading.ts'
+import type { Pause } from '../../../inbox/reading.ts'
 import { suggestion } from '../../../internal/suggestion.ts'
 import { UsageError } from '../../shared/flags.ts'
 import { plain, shellQuoted } from '../../shared/text.ts'
-import type { ActionContext, InboxAction } from './action.ts'
+import type { InboxAction } from './action.ts'
 import { commandLine } from './command-line.ts'
 import { recordOperation, userName } from './record-operation.ts'
 import { time } from './times.ts'
-
-const pausesOf = ({ inbox }: ActionContext): Pauses => {
-  if (inbox.pauses === undefined) throw new Error('this inbox cannot be paused')
-  return inbox.pauses
-}
 
 const nameOf = ({ handler }: Pick<Pause, 'handler'>): string =>
   handler === undefined ? 'the inbox' : `the handler ${plain(handler)}`
@@ -31,7 +26,7 @@ export const pause: InboxAction = {
       throw new UsageError(
         `no event names a handler ${plain(handler)}${suggestion(handler, known)}: add --yes to pause it anyway`,
       )
-    const isNew = await pausesOf(context).pause({ handler, by: userName() })
+    const isNew = await inbox.pauses.pause({ handler, by: userName() })
     if (isNew) await recordOperation(context, { act: 'pause', handler })
     if (json) screen.json({ changed: isNew, ...(!isKnown && { known: false }) })
     else {
@@ -49,7 +44,7 @@ export const resume: InboxAction = {
   flags: ['handler', 'reason'],
   async run(context) {
     const { handler, json } = context.values
-    const wasPaused = await pausesOf(context).resume({ handler })
+    const wasPaused = await context.inbox.pauses.resume({ handler })
     if (wasPaused) await recordOperation(context, { act: 'resume', handler })
     if (json) context.screen.json({ changed: wasPaused })
     else context.screen.print(`${nameOf({ handler })} ${wasPaused ? 'is resumed' : 'was not paused'}`)

@@ -41,7 +41,7 @@ const deadLetterCells = ({ shortId: id, diedAt, event, attempts, key }: WithShor
   shellQuoted(key),
 ]
 
-const deadLetterErrors = ({ unreadable, failures }: DeadLetter): string[] =>
+export const deadLetterErrors = ({ unreadable, failures }: DeadLetter): string[] =>
   unreadable === undefined ? errorLines(failures) : [`  could not be parsed: ${inOneLine(unreadable.reason)}`]
 
 /** A row per event, then the errors of its last failed attempt. */

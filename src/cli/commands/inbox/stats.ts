@@ -29,7 +29,7 @@ export const stats: InboxAction = {
   flags: [],
   async run({ inbox, values, screen }) {
     const counts = await countsOf(inbox)
-    const pauses = (await inbox.pauses?.list()) ?? []
+    const pauses = await inbox.pauses.list()
     const { waiting, running, retrying, deadLetters, expected, oldestWaitingMs } = counts
     const rows = Object.entries({
       waiting,

@@ -5,7 +5,7 @@ import { plain, shellQuoted } from '../../shared/text.ts'
 import type { ActionContext, InboxAction } from './action.ts'
 import { explained } from './explain.ts'
 import { type FailedRun, type News, NewsReader } from './news.ts'
-import { deadLetterJson, errorLines, inOneLine } from './print.ts'
+import { deadLetterErrors, deadLetterJson, errorLines, inOneLine } from './print.ts'
 import type { InboxCounts } from './stats.ts'
 
 /** Minimum delay between checks (ms). */
@@ -90,9 +90,9 @@ const failureText = ({ event: { key, type, mediaId }, attempt: { number, failedA
     ...errorLines(failures),
   ].join('\n')
 
-function deadLetterText({ key, event, unreadable, failures, diedAt }: DeadLetter): string {
+function deadLetterText(deadLetter: DeadLetter): string {
+  const { key, event, diedAt } = deadLetter
   const what = event === undefined ? 'unreadable delivery' : `${plain(event.type)}, media ${inOneLine(event.mediaId)}`
-  const why =
-    unreadable === undefined ? errorLines(failures) : [`  could not be parsed: ${inOneLine(unreadable.reason)}`]
-  return [`${diedAt.toISOString()}  dead letter: ${what}, key ${shellQuoted(key)}`, ...why].join('\n')
+  const line = `${diedAt.toISOString()}  dead letter: ${what}, key ${shellQuoted(key)}`
+  return [line, ...deadLetterErrors(deadLetter)].join('\n')
 }
