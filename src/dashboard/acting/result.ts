@@ -1,3 +1,4 @@
+import { amount, counted } from '../page/elements.tsx'
 import type { BulkAction } from './bulk-actions.ts'
 import type { Act } from './selection.ts'
 
@@ -8,17 +9,10 @@ export const words: Record<Act, { readonly ing: string; readonly ed: string; rea
   'stop-handler': { ing: 'Stopping', ed: 'stopped', what: 'event' },
 }
 
-/** `1 dead letter`, `1,200 dead letters`. */
-export const counted = (count: number, thing: string): string =>
-  `${count.toLocaleString('en')} ${thing}${count === 1 ? '' : 's'}`
-
 export function resultOf({ act, state, total = 0, done, gone, kept }: BulkAction): readonly string[] {
   const { ed, what } = words[act]
-  const of = done === total ? '' : ` of ${total.toLocaleString('en')}`
-  const next = nextAfter[act]
-  const sentences = [
-    `${done.toLocaleString('en')}${of} ${total === 1 ? what : `${what}s`} ${ed}.${done > 0 ? next : ''}`,
-  ]
+  const of = done === total ? '' : `${amount(done)} of `
+  const sentences = [`${of}${counted(total, what)} ${ed}.${done > 0 ? nextAfter[act] : ''}`]
   if (gone > 0)
     sentences.push(`${counted(gone, what)} ${act === 'stop-handler' ? 'not stopped' : 'skipped'}: ${goneBecause[act]}.`)
   for (const [reason, count] of kept) sentences.push(`${counted(count, what)} left unchanged: ${reason}.`)
@@ -34,9 +28,11 @@ const nextAfter: Record<Act, string> = {
   'stop-handler': ' A retry follows, unless that was the last attempt.',
 }
 
+const takenByOthers = 'already replayed or discarded by another user or process'
+
 const goneBecause: Record<Act, string> = {
-  replay: 'already replayed or discarded by another user or process',
-  discard: 'already replayed or discarded by another user or process',
+  replay: takenByOthers,
+  discard: takenByOthers,
   retry: 'already running or handled',
   'stop-handler': 'the handler had already ended, or runs in a process that this one cannot reach',
 }

@@ -1,6 +1,6 @@
 import { type BulkAction, takenBy } from '../acting/bulk-actions.ts'
-import { counted, resultOf, words } from '../acting/result.ts'
-import { amount, PostForm } from './elements.tsx'
+import { resultOf, words } from '../acting/result.ts'
+import { amount, counted, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
 export async function showBulkAction(page: PageState): Promise<Answer> {

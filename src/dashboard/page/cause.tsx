@@ -1,11 +1,10 @@
 import type { PropsWithChildren } from 'hono/jsx'
 import type { HandlerFailure } from '../../inbox/reading.ts'
-import { counted } from '../acting/result.ts'
 import { visible } from '../reading/bytes.ts'
 import { type Cause, type CauseReport, commonFailures } from '../reading/causes.ts'
 import { byHour, firstOf } from '../reading/first-failure.ts'
 import { Drawing } from './bars.tsx'
-import { amount, cut, Foreign, PostForm } from './elements.tsx'
+import { amount, counted, cut, Foreign, PostForm } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
 

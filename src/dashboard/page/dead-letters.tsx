@@ -1,9 +1,8 @@
 import { Pager, pageAt } from '../../page/pager.tsx'
-import { counted } from '../acting/result.ts'
 import { type CauseReport, groupedLimit } from '../reading/causes.ts'
 import { readDeadFilter } from '../reading/dead-filter.ts'
 import { AllButtons, CauseList } from './cause.tsx'
-import { amount, PostForm } from './elements.tsx'
+import { amount, counted, PostForm } from './elements.tsx'
 import { Filter, Found } from './found.tsx'
 import type { Answer, PageState } from './page-state.ts'
 

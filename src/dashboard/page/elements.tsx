@@ -49,6 +49,9 @@ export const ShortId = async ({ of }: { of: string }) => <code>{await shortId(of
 
 export const amount = (count: number): string => count.toLocaleString('en')
 
+/** `1 dead letter`, `1,200 dead letters`. */
+export const counted = (count: number, thing: string): string => `${amount(count)} ${thing}${count === 1 ? '' : 's'}`
+
 interface PostFormProps {
   readonly page: PageState
   readonly action: string

@@ -1,10 +1,9 @@
 import { addressOf, placeIn } from '../acting/place.ts'
-import { counted } from '../acting/result.ts'
 import { keysOf, readSelection, type Selection } from '../acting/selection.ts'
 import { visible } from '../reading/bytes.ts'
 import { commonFailures } from '../reading/causes.ts'
 import { Failures } from './cause.tsx'
-import { cut, PostForm, ReasonField } from './elements.tsx'
+import { counted, cut, PostForm, ReasonField } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
 /** Asks for confirmation before a discard. Stateless: the form carries the whole selection. */
