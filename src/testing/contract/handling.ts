@@ -18,7 +18,7 @@ import type { Logger } from '../../internal/logger.ts'
 /** An attempt started by an inbox. The test decides how it ends. */
 export interface Call extends AcceptedEvent {
   readonly attempt: Attempt
-  finish(result?: AttemptResult): void
+  finish: (result?: AttemptResult) => void
 }
 
 export interface Calls {

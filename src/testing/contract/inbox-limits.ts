@@ -27,12 +27,19 @@ class Waiting {
       attempt.signal.addEventListener('abort', () => resolve())
     })
     const waiting = attempt.whileWaiting?.(turn)
-    void waiting?.then(() => {
+    if (waiting === undefined) return false
+    const { finish } = this.call
+    // It ends only once it has a slot again.
+    this.call.finish = (result) => {
+      this.come()
+      void waiting.then(() => finish(result))
+    }
+    void waiting.then(() => {
       this.resumed++
       // It must not continue.
-      if (attempt.aborted) this.call.finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
+      if (attempt.aborted) finish({ status: 'retry', delayMs: 0, completed: [], failures: [] })
     })
-    return waiting !== undefined
+    return true
   }
 }
 
