@@ -1,5 +1,4 @@
 import type { AnySender } from '../events/sender.ts'
-import { hasFailed } from '../handlers/reports.ts'
 import type { EventOrder } from '../inbox/inbox.ts'
 import { ActivityRecorder } from '../inbox/operations/activity.ts'
 import { operationsHere, StoredOperations } from '../inbox/operations/operations.ts'
@@ -67,12 +66,6 @@ function activityOf(inbox: ReadableInbox, observe: Receiver['observe'] | undefin
   if (inbox.activity !== undefined) return { read: async (since) => (await inbox.activity?.(since)) ?? [] }
   if (observe === undefined) return undefined
   const recorder = new ActivityRecorder()
-  observe({
-    delivery: (report) => recorder.delivery(report),
-    attempt: (report) => recorder.attempt(report),
-    handling: ({ outcome, handler }) => {
-      if (hasFailed(outcome)) recorder.failed(handler)
-    },
-  })
+  observe(recorder)
   return { ofThisProcessSince: new Date(), read: (since) => recorder.since(since) }
 }

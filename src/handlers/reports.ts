@@ -1,6 +1,7 @@
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AcceptedEvent } from '../inbox/inbox.ts'
 import type { InContext } from '../internal/async-context.ts'
+import { msSince } from '../internal/timers.ts'
 import type { HandlerContext } from './handler.ts'
 
 /** Report of one handler run. */
@@ -25,9 +26,6 @@ export interface RunReport {
   /** What the handler threw. */
   readonly error?: unknown
 }
-
-/** `stopped` is no failure: it says nothing about the handler. */
-export const hasFailed = (outcome: RunReport['outcome']): boolean => outcome !== 'handled' && outcome !== 'stopped'
 
 /** Report of one attempt at an event: one run of each handler that had not succeeded before. */
 export interface AttemptReport {
@@ -85,4 +83,25 @@ export interface RunReporter {
   within<Result>(span: Pick<RunSpan, 'within'>, call: () => Result): Result
   /** Calls user code and logs what it throws or rejects with. Returns its result, `undefined` after a throw. */
   guarded<Result>(what: string, call: () => Result): Result | undefined
+}
+
+export function runReport(
+  outcome: RunReport['outcome'],
+  { event, handler, startedAt, context }: EndedRun,
+  error: unknown,
+  retryInMs: number | undefined,
+): RunReport {
+  const { key, type, mediaId } = event
+  const durationMs = msSince(startedAt)
+  const report = { outcome, handler, key, type, mediaId, attempt: context.attempt, durationMs }
+  if (outcome === 'handled' && error === undefined) return report
+  return retryInMs === undefined ? { ...report, error } : { ...report, retryInMs, error }
+}
+
+export function attemptReport(
+  outcome: AttemptReport['outcome'],
+  { event: { key, type, mediaId }, receivedAt }: AcceptedEvent,
+  attempt: number,
+): AttemptReport {
+  return { outcome, key, type, mediaId, attempt, sinceReceivedMs: Math.max(0, Date.now() - receivedAt.getTime()) }
 }

@@ -212,8 +212,8 @@ export interface ActivityObserver {
   delivery(report: { readonly outcome: string; readonly status: number; readonly durationMs: number }): void
   /** Called per attempt. `sinceReceivedMs`: time since the delivery arrived. */
   attempt(report: { readonly outcome: string; readonly sinceReceivedMs: number }): void
-  /** Called per failed run, with the handler's name. */
-  failed?(handler: string): void
+  /** Called per handler run. `outcome`: `handled`, `stopped`, or how it failed. */
+  handling?(report: { readonly outcome: string; readonly handler: string }): void
 }
 
 /** A handler, as published to other processes. */
@@ -243,7 +243,7 @@ export interface InboxHost {
   readonly order?: EventOrder | undefined
   /** Never throws. */
   readonly logger: Logger
-  /** Subscribes to this receiver's deliveries, attempts and failed runs in this process. */
+  /** Subscribes to this receiver's deliveries, attempts and handler runs in this process. */
   observe(observer: ActivityObserver): void
   /** Reports a storage step with its duration (ms) and error. Absent without telemetry. `step`: `accept`, `claim`, … */
   readonly measured?: ((step: string, durationMs: number, error?: unknown) => void) | undefined

@@ -1,5 +1,7 @@
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AttemptReport, RunReport } from '../handlers/reports.ts'
-import type { DeliveryOutcome } from './acknowledgement.ts'
+import { msSince } from '../internal/timers.ts'
+import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
 
 /** Report of one delivery. Never contains the body, the title, a secret or the URL's query. */
 export interface DeliveryReport {
@@ -39,3 +41,31 @@ export interface Hooks {
   /** Once per key whose deliveries differ. */
   conflict?(report: ConflictReport): void
 }
+
+/** What each hook gets. */
+export type Reports = { readonly [Kind in keyof Hooks]-?: Parameters<NonNullable<Hooks[Kind]>>[0] }
+
+/** Hears one kind of report: a hook of the user, of the inbox or of telemetry, or the log. Never throws. */
+export interface Listener<Report> {
+  hear(report: Report): void
+  /** Asked before the report is built. Absent: it wants every report. */
+  wants?(outcome: Report extends { readonly outcome: infer Outcome } ? Outcome : never, error: unknown): boolean
+}
+
+export function deliveryReport(
+  { outcome, status }: Acknowledgement,
+  startedAt: number,
+  event: MediaEvent | undefined,
+  error: Error | undefined,
+): DeliveryReport {
+  const identity = event && { key: event.key, type: event.type, mediaId: event.mediaId }
+  const report = { outcome, status, durationMs: msSince(startedAt), ...identity }
+  if (error === undefined) return report
+  const { cause } = error
+  const reason = reasonOf(error)
+  // A string is our own, more detailed reason. User code or a driver threw anything else.
+  return cause === undefined || typeof cause === 'string' ? { ...report, reason } : { ...report, reason, error: cause }
+}
+
+/** A string `cause` is a more detailed reason, for logs and hooks only. */
+export const reasonOf = ({ message, cause }: Error): string => (typeof cause === 'string' ? cause : message)

@@ -30,7 +30,7 @@ import {
 import { Conflicts } from './conflicts.ts'
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
 import { checkPlatform, whyNotExpect } from './platform.ts'
-import { createReporter } from './reporter.ts'
+import { Reporter } from './reporter.ts'
 import { SenderChanges } from './sender-changes.ts'
 import {
   accept,
@@ -63,7 +63,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
     sender: sender as never,
     setup: { ack, order, inbox: definition, logger },
     ...deliveryPath(setup),
-    observe: reporter.observe,
+    observe: (hooks) => reporter.observe(hooks),
     async handle(message, options) {
       if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
       throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
@@ -88,7 +88,7 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
   const logger = safeLogger(options.logger ?? consoleLogger)
   const lossWithoutWait = checkPlatform(definition, ack, logger, options.platform)
   const registry = new HandlerRegistry(sender, options.handlers, retry, definition.limits ? undefined : definition.name)
-  const reporter = createReporter(options.hooks, logger, telemetry)
+  const reporter = new Reporter(options.hooks, logger, telemetry)
   const schedule = retry === undefined ? undefined : retrySchedule(retry)
   const inbox = definition.open({
     handle: createHandle({ registry, reporter, logger, handlerTimeoutMs, retry: schedule }),
@@ -98,7 +98,7 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
     parse: (unreadable) => parseEvent(parsing, unreadable.body, undefined, unreadable),
     logger,
     order,
-    observe: reporter.observeForInbox,
+    observe: (observer) => reporter.observe(observer),
     measured:
       telemetry &&
       ((step, durationMs, error) => reporter.guarded('telemetry', () => telemetry.measured(step, durationMs, error))),
@@ -111,7 +111,7 @@ function setUp<Additions, Of extends AnySender>(options: ReceiverOptions<Additio
     throw error
   }
   const senderChanges = new SenderChanges(logger, verifier, sender)
-  const conflicts = new Conflicts(inbox, parsing, reporter.conflict, logger)
+  const conflicts = new Conflicts(inbox, parsing, (report) => reporter.conflict(report), logger)
   const settings = { verifier, definition, ack, order, maxBodyBytes, bodyTimeoutMs, ackTimeoutMs, telemetry, sender }
   return { ...settings, lossWithoutWait, parsing, logger, registry, reporter, inbox, senderChanges, conflicts }
 }
@@ -125,7 +125,7 @@ function deliveryPath(setup: Setup) {
   let allEnded = () => {}
 
   function receiveTraced(delivery: Delivery): Promise<Acknowledgement> {
-    const span = telemetry && reporter.guarded('telemetry', () => telemetry.startDelivery(delivery))
+    const span = reporter.startDelivery(delivery)
     return span ? reporter.within(span, () => receive(delivery, span)) : receive(delivery)
   }
 

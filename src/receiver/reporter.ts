@@ -1,17 +1,149 @@
+import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
-import { type AttemptReport, type EndedRun, hasFailed, type RunReport, type RunReporter } from '../handlers/reports.ts'
-import type { AcceptedEvent, ActivityObserver } from '../inbox/inbox.ts'
+import {
+  type AttemptReport,
+  attemptReport,
+  type EndedRun,
+  type RunReport,
+  type RunReporter,
+  runReport,
+} from '../handlers/reports.ts'
+import type { AcceptedEvent } from '../inbox/inbox.ts'
 import { captureContext } from '../internal/async-context.ts'
 import { aFunction, checkOptions, hasOptions, isPlainObject } from '../internal/check-options.ts'
 import { durationText } from '../internal/duration.ts'
 import { calledWithin, guarded } from '../internal/guarded.ts'
 import { LogThrottle } from '../internal/log-throttle.ts'
 import { type LogLevel, type SafeLogger, throttled } from '../internal/logger.ts'
-import { msSince } from '../internal/timers.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
-import type { ConflictReport, DeliveryReport, Hooks } from './hooks.ts'
+import {
+  type ConflictReport,
+  type DeliveryReport,
+  deliveryReport,
+  type Hooks,
+  type Listener,
+  type Reports,
+  reasonOf,
+} from './hooks.ts'
 import type { DeliverySpan, Telemetry } from './telemetry.ts'
+
+const kinds = ['delivery', 'handling', 'attempt', 'conflict'] as const satisfies (keyof Hooks)[]
+
+/** Reports what a receiver does to all who listen. A report is built when the first of them wants it. Never throws. */
+export class Reporter implements RunReporter {
+  readonly inContext = captureContext()
+  readonly startRun: RunReporter['startRun']
+  readonly #logger: SafeLogger
+  readonly #telemetry: Telemetry | undefined
+  readonly #listeners: { [Kind in keyof Reports]: Listener<Reports[Kind]>[] }
+
+  /** @throws WebhookError `invalid_option` */
+  constructor(hooks: Hooks = {}, logger: SafeLogger, telemetry?: Telemetry) {
+    this.#logger = logger
+    this.#telemetry = telemetry
+    this.#listeners = { delivery: [], handling: [], attempt: [], conflict: [] }
+    this.startRun = telemetry && ((run) => this.guarded('telemetry', () => telemetry.startRun(run)))
+    this.observe(hooks)
+    if (telemetry !== undefined) this.#add(telemetry)
+    this.#listeners.delivery.push(deliveryLog(logger))
+    this.#listeners.handling.push(runLog(logger))
+    this.#listeners.conflict.push(conflictLog(logger))
+  }
+
+  /**
+   * Adds hooks. Returns a function that removes them.
+   * @throws WebhookError `invalid_option`
+   */
+  observe(hooks: Hooks): () => void {
+    const rules = Object.fromEntries(kinds.map((kind) => [kind, aFunction]))
+    // `hooks` may be an instance with state: ignore fields that are neither hooks nor functions.
+    const isHook = ([name, value]: [string, unknown]) => typeof value === 'function' || Object.hasOwn(rules, name)
+    const options = hasOptions(hooks) ? Object.fromEntries(Object.entries(hooks).filter(isHook)) : (hooks ?? null)
+    checkOptions('hooks', options, rules)
+    if (!isPlainObject(hooks) && kinds.every((kind) => hooks[kind] === undefined))
+      throw new WebhookError('invalid_option', `hooks: the object has no hook; there are ${kinds.join(', ')}`)
+    return this.#add(hooks)
+  }
+
+  /** An object can be added twice, and each is removed once. */
+  #add(hooks: Hooks): () => void {
+    const removals = kinds.filter((kind) => hooks[kind] !== undefined).map((kind) => this.#listen(kind, hooks))
+    return () => {
+      for (const remove of removals) remove()
+    }
+  }
+
+  #listen<Kind extends keyof Reports>(kind: Kind, hooks: Hooks): () => void {
+    const listener: Listener<Reports[Kind]> = {
+      hear: (report) =>
+        void this.guarded(`the ${kind} hook`, () => this.inContext(() => hooks[kind]?.(report as never))),
+    }
+    const listeners: Record<Kind, Listener<Reports[Kind]>[]> = this.#listeners
+    listeners[kind].push(listener)
+    return () => {
+      listeners[kind] = listeners[kind].filter((other) => other !== listener)
+    }
+  }
+
+  /** Starts the span of a delivery; `undefined` without telemetry. */
+  startDelivery(delivery: Delivery): DeliverySpan | undefined {
+    const telemetry = this.#telemetry
+    return telemetry && this.guarded('telemetry', () => telemetry.startDelivery(delivery))
+  }
+
+  within<Result>(span: { within(call: () => unknown): unknown }, call: () => Result): Result {
+    return calledWithin(span, call, (error) => this.#threw('telemetry', error))
+  }
+
+  delivery(
+    acknowledgement: Acknowledgement,
+    startedAt: number,
+    event: MediaEvent | undefined,
+    error?: Error,
+    span?: DeliverySpan,
+  ): void {
+    let report: DeliveryReport | undefined
+    for (const listener of this.#listeners.delivery) {
+      if (listener.wants?.(acknowledgement.outcome, error) === false) continue
+      report ??= deliveryReport(acknowledgement, startedAt, event, error)
+      listener.hear(report)
+    }
+    if (span === undefined) return
+    const last = report ?? deliveryReport(acknowledgement, startedAt, event, error)
+    this.guarded('telemetry', () => span.end(last, event))
+  }
+
+  run(outcome: RunReport['outcome'], run: EndedRun, error?: unknown, retryInMs?: number): void {
+    let report: RunReport | undefined
+    for (const listener of this.#listeners.handling) {
+      if (listener.wants?.(outcome, error) === false) continue
+      report ??= runReport(outcome, run, error, retryInMs)
+      listener.hear(report)
+    }
+    if (this.#telemetry === undefined) return
+    const last = report ?? runReport(outcome, run, error, retryInMs)
+    this.guarded('telemetry', () => run.span?.end(last))
+  }
+
+  attempt(outcome: AttemptReport['outcome'], accepted: AcceptedEvent, attempt: number): void {
+    if (this.#listeners.attempt.length === 0) return
+    const report = attemptReport(outcome, accepted, attempt)
+    for (const listener of this.#listeners.attempt) listener.hear(report)
+  }
+
+  conflict(report: ConflictReport): void {
+    for (const listener of this.#listeners.conflict) listener.hear(report)
+  }
+
+  guarded<Result>(what: string, call: () => Result): Result | undefined {
+    return guarded(call, (error) => this.#threw(what, error))
+  }
+
+  #threw(what: string, error: unknown): void {
+    throttled(this.#logger).error({ err: error }, `${what} threw`)
+  }
+}
 
 // `warn` by default. `info` for what browsers, flaky networks, deployments and slow handlers cause; `error` when the
 // receiver can't accept any delivery.
@@ -33,147 +165,53 @@ const runLevels: Record<RunReport['outcome'], LogLevel> = {
   'dead-lettered': 'error',
 }
 
-/** A user's hooks or an inbox's observer, which also gets `failed`. */
-type Observer = Hooks & Pick<ActivityObserver, 'failed'>
-
-const hookNames = ['delivery', 'handling', 'attempt', 'conflict'] as const satisfies (keyof Hooks)[]
-const observerNames = [...hookNames, 'failed'] as const satisfies (keyof Observer)[]
-
-/** Reports to the hooks and the logger. Never throws. */
-export interface Reporter extends RunReporter {
-  delivery(
-    acknowledgement: Acknowledgement,
-    startedAt: number,
-    event: MediaEvent | undefined,
-    error?: Error,
-    span?: DeliverySpan,
-  ): void
-  conflict(report: ConflictReport): void
-  /** Adds a user's hooks. Returns a function that removes them. */
-  observe(hooks: Hooks): () => void
-  observeForInbox(observer: ActivityObserver): void
-}
-
-/** Reports are built only if a hook, telemetry or the log level asks for them. */
-export function createReporter(hooks: Hooks = {}, logger: SafeLogger, telemetry?: Telemetry): Reporter {
-  /** An entry per registration: an object can be added twice, and each is removed once. */
-  const listening: Record<keyof Observer, { readonly observer: Observer }[]> = {
-    delivery: [],
-    handling: [],
-    attempt: [],
-    conflict: [],
-    failed: [],
-  }
-
-  const threw = (what: string, error: unknown): void => throttled(logger).error({ err: error }, `${what} threw`)
-
-  const guardedCall = <Result>(what: string, call: () => Result): Result | undefined =>
-    guarded(call, (error) => threw(what, error))
-
-  const inContext = captureContext()
+/** Logs each delivery. Of many rejections with the same outcome, one line per second, with their count. */
+function deliveryLog(logger: SafeLogger): Listener<DeliveryReport> {
   const rejections = new LogThrottle()
-
-  const log = (level: LogLevel, message: string, { error: err, ...details }: { readonly error?: unknown }): void =>
-    logger[level](err === undefined ? details : { ...details, err }, message)
-
-  const logRest = (level: LogLevel, outcome: DeliveryOutcome, count: number, newest: Error): void => {
+  const levelOf = (outcome: DeliveryOutcome, error: unknown): LogLevel =>
+    error === undefined ? 'debug' : (rejectionLevels[outcome] ?? 'warn')
+  const logRest = (outcome: DeliveryOutcome, count: number, newest: Error): void => {
     const more = count === 1 ? '1 more delivery was' : `${count} more deliveries were`
-    logger[level]({ outcome, count }, `${more} rejected within 1 s as ${outcome}; the newest: ${reasonOf(newest)}`)
+    const message = `${more} rejected within 1 s as ${outcome}; the newest: ${reasonOf(newest)}`
+    logger[levelOf(outcome, newest)]({ outcome, count }, message)
   }
-
-  const callHooks = (kind: keyof Hooks, report: DeliveryReport | RunReport | AttemptReport | ConflictReport): void => {
-    for (const { observer } of listening[kind])
-      guardedCall(`the ${kind} hook`, () => inContext(() => observer[kind]?.(report as never)))
-  }
-
-  const add = (observer: Observer, names: readonly (keyof Observer)[]): (() => void) => {
-    const entry = { observer }
-    for (const name of names) if (observer[name] !== undefined) listening[name].push(entry)
-    return () => {
-      for (const name of names) listening[name] = listening[name].filter((other) => other !== entry)
-    }
-  }
-
-  const addChecked = (each: Observer, names: readonly (keyof Observer)[]): (() => void) => {
-    const rules = Object.fromEntries(names.map((name) => [name, aFunction]))
-    // `hooks` may be an instance with state: ignore fields that are neither hooks nor functions.
-    const isHook = ([name, value]: [string, unknown]) => typeof value === 'function' || Object.hasOwn(rules, name)
-    checkOptions(
-      'hooks',
-      hasOptions(each) ? Object.fromEntries(Object.entries(each).filter(isHook)) : (each ?? null),
-      rules,
-    )
-    if (!isPlainObject(each) && names.every((name) => each[name] === undefined))
-      throw new WebhookError('invalid_option', `hooks: the object has no hook; there are ${names.join(', ')}`)
-    return add(each, names)
-  }
-
-  const reporter: Reporter = {
-    guarded: guardedCall,
-    inContext,
-    within: (span, call) => calledWithin(span, call, (error) => threw('telemetry', error)),
-    startRun: telemetry && ((run) => guardedCall('telemetry', () => telemetry.startRun(run))),
-    observe: (each) => addChecked(each, hookNames),
-    observeForInbox: (each) => addChecked(each, observerNames),
-    delivery(acknowledgement, startedAt, event, error, span) {
-      const level = error === undefined ? 'debug' : (rejectionLevels[acknowledgement.outcome] ?? 'warn')
-      const isLogged =
-        logger.isLevelEnabled(level) &&
-        (error === undefined ||
-          rejections.isFirst(acknowledgement.outcome, (count) => logRest(level, acknowledgement.outcome, count, error)))
-      if (!isLogged && listening.delivery.length === 0 && span === undefined) return
-      const report = deliveryReport(acknowledgement, startedAt, event, error)
-      callHooks('delivery', report)
-      if (span !== undefined) guardedCall('telemetry', () => span.end(report, event))
-      if (isLogged) log(level, deliveryLine(report), report)
-    },
-    run(outcome, run, error, retryInMs) {
-      if (hasFailed(outcome))
-        for (const { observer } of listening.failed)
-          guardedCall('the failed hook', () => observer.failed?.(run.handler))
-      const level = outcome === 'handled' && error !== undefined ? 'error' : runLevels[outcome]
-      const isLogged = logger.isLevelEnabled(level)
-      if (!isLogged && listening.handling.length === 0 && telemetry === undefined) return
-      const report = runReport(outcome, run, error, retryInMs)
-      callHooks('handling', report)
-      if (telemetry !== undefined) guardedCall('telemetry', () => run.span?.end(report))
-      if (isLogged) log(level, runLine(report), report)
-    },
-    attempt(outcome, accepted, attempt) {
-      if (listening.attempt.length > 0) callHooks('attempt', attemptReport(outcome, accepted, attempt))
-    },
-    conflict(report) {
-      callHooks('conflict', report)
-      throttled(logger).warn(
-        { ...report },
-        'a duplicate has a different payload than the accepted delivery with the same key',
-      )
+  return {
+    wants: (outcome, error) =>
+      logger.isLevelEnabled(levelOf(outcome, error)) &&
+      (error === undefined || rejections.isFirst(outcome, (count) => logRest(outcome, count, error as Error))),
+    hear(report) {
+      const { outcome, reason } = report
+      const message = reason === undefined ? `delivery ${outcome}` : `delivery rejected: ${reason}`
+      log(logger, levelOf(outcome, reason), message, report)
     },
   }
-  reporter.observe(hooks)
-  if (telemetry !== undefined) add(telemetry, hookNames)
-  return reporter
 }
 
-function attemptReport(
-  outcome: AttemptReport['outcome'],
-  { event: { key, type, mediaId }, receivedAt }: AcceptedEvent,
-  attempt: number,
-): AttemptReport {
-  return { outcome, key, type, mediaId, attempt, sinceReceivedMs: Math.max(0, Date.now() - receivedAt.getTime()) }
+/** Logs each handler run. */
+function runLog(logger: SafeLogger): Listener<RunReport> {
+  const levelOf = (outcome: RunReport['outcome'], error: unknown): LogLevel =>
+    outcome === 'handled' && error !== undefined ? 'error' : runLevels[outcome]
+  return {
+    wants: (outcome, error) => logger.isLevelEnabled(levelOf(outcome, error)),
+    hear: (report) => log(logger, levelOf(report.outcome, report.error), runLine(report), report),
+  }
 }
 
-function runReport(
-  outcome: RunReport['outcome'],
-  { event, handler, startedAt, context }: EndedRun,
-  error: unknown,
-  retryInMs: number | undefined,
-): RunReport {
-  const { key, type, mediaId } = event
-  const durationMs = msSince(startedAt)
-  const report = { outcome, handler, key, type, mediaId, attempt: context.attempt, durationMs }
-  if (outcome === 'handled' && error === undefined) return report
-  return retryInMs === undefined ? { ...report, error } : { ...report, retryInMs, error }
+const conflictLog = (logger: SafeLogger): Listener<ConflictReport> => ({
+  hear: (report) =>
+    throttled(logger).warn(
+      { ...report },
+      'a duplicate has a different payload than the accepted delivery with the same key',
+    ),
+})
+
+function log(
+  logger: SafeLogger,
+  level: LogLevel,
+  message: string,
+  { error: err, ...details }: DeliveryReport | RunReport,
+): void {
+  logger[level](err === undefined ? details : { ...details, err }, message)
 }
 
 function runLine({ outcome, handler, attempt, retryInMs = 0, error }: RunReport): string {
@@ -183,24 +221,3 @@ function runLine({ outcome, handler, attempt, retryInMs = 0, error }: RunReport)
   if (outcome === 'retried') return `${summary} and will run again in ${durationText(Math.round(retryInMs))}`
   return outcome === 'dead-lettered' ? `${summary}, its last: the event becomes a dead letter` : summary
 }
-
-function deliveryReport(
-  { outcome, status }: Acknowledgement,
-  startedAt: number,
-  event: MediaEvent | undefined,
-  error: Error | undefined,
-): DeliveryReport {
-  const identity = event && { key: event.key, type: event.type, mediaId: event.mediaId }
-  const report = { outcome, status, durationMs: msSince(startedAt), ...identity }
-  if (error === undefined) return report
-  const { cause } = error
-  const reason = reasonOf(error)
-  // A string is our own, more detailed reason. User code or a driver threw anything else.
-  return cause === undefined || typeof cause === 'string' ? { ...report, reason } : { ...report, reason, error: cause }
-}
-
-/** A string `cause` is a more detailed reason, for logs and hooks only. */
-const reasonOf = ({ message, cause }: Error): string => (typeof cause === 'string' ? cause : message)
-
-const deliveryLine = ({ outcome, reason }: DeliveryReport): string =>
-  reason === undefined ? `delivery ${outcome}` : `delivery rejected: ${reason}`

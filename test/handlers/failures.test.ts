@@ -4,7 +4,7 @@ import { createHandle } from '../../src/handlers/attempt.ts'
 import { HandlerRegistry } from '../../src/handlers/registry.ts'
 import type { FailedRun, Logger } from '../../src/index.ts'
 import { safeLogger } from '../../src/internal/logger.ts'
-import { createReporter } from '../../src/receiver/reporter.ts'
+import { Reporter } from '../../src/receiver/reporter.ts'
 import { eventOf } from '../support/inbox.ts'
 import { signalled } from '../support/signalled.ts'
 import { silent } from '../support/silent.ts'
@@ -208,7 +208,7 @@ describe('an attempt that the inbox aborts', () => {
   test('keeps the name of a handler that succeeded before and is no longer registered', async () => {
     const registry = new HandlerRegistry(mediaService)
     registry.add(undefined, () => Promise.reject(new Error('no')), { name: 'failing' })
-    const reporter = createReporter({}, safeLogger(silent))
+    const reporter = new Reporter({}, safeLogger(silent))
     const retry = { attempts: 5, delayAfter: () => 0 }
     const handle = createHandle({ registry, reporter, logger: silent, handlerTimeoutMs: 1_000, retry })
     const attempt = { number: 1, completed: ['removed'], aborted: false, signal: new AbortController().signal }
@@ -226,7 +226,7 @@ describe('an attempt that the inbox aborts', () => {
     registry.add(undefined, () => expect.unreachable(), { name: 'left' })
     const options = {
       registry,
-      reporter: createReporter({}, safeLogger(silent)),
+      reporter: new Reporter({}, safeLogger(silent)),
       logger: silent,
       handlerTimeoutMs: 1_000,
     }

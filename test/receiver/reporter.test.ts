@@ -3,7 +3,7 @@ import type { HandlerRun } from '../../src/handlers/handler-run.ts'
 import type { AttemptReport, Logger, RunReport } from '../../src/index.ts'
 import { type LogLevel, logLevels, safeLogger } from '../../src/internal/logger.ts'
 import { acknowledged, rejection } from '../../src/receiver/acknowledgement.ts'
-import { createReporter } from '../../src/receiver/reporter.ts'
+import { Reporter } from '../../src/receiver/reporter.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { eventOf } from '../support/inbox.ts'
 import { recordingLogger } from '../support/recording-logger.ts'
@@ -61,7 +61,7 @@ describe('a level that is off', () => {
 
   test('reads no field of an event or a run', () => {
     const { logger } = recording('silent')
-    const reporter = createReporter({}, safeLogger(logger))
+    const reporter = new Reporter({}, safeLogger(logger))
     const { event, run, read } = watched()
     reporter.delivery(acknowledged.accepted, 0, event)
     reporter.delivery(rejection('overloaded', 'full'), 0, event, new Error('full'))
@@ -73,7 +73,7 @@ describe('a level that is off', () => {
 
   test('differs from a level that is on, which reads them', () => {
     const { logger, lines } = recording('debug')
-    const reporter = createReporter({}, safeLogger(logger))
+    const reporter = new Reporter({}, safeLogger(logger))
     const { event, run, read } = watched()
     reporter.delivery(acknowledged.accepted, 0, event)
     reporter.run('handled', run)
@@ -117,7 +117,7 @@ describe('the line of a run', () => {
   ])('that is %s with %s', (outcome, error, retryInMs, level, text) => {
     const { logger, lines } = recordingLogger()
     const reports: RunReport[] = []
-    const reporter = createReporter({ handling: (report) => void reports.push(report) }, safeLogger(logger))
+    const reporter = new Reporter({ handling: (report) => void reports.push(report) }, safeLogger(logger))
     const { event } = eventOf('one')
     const startedAt = performance.now()
     reporter.run(outcome, { event, handler: 'h', startedAt, context: { attempt: 1 } } as HandlerRun, error, retryInMs)
@@ -149,7 +149,7 @@ describe('a logger whose isLevelEnabled throws', () => {
 test('an attempt at an event from a machine whose clock is ahead took no negative time', () => {
   const times: number[] = []
   const attempt = ({ sinceReceivedMs }: AttemptReport) => void times.push(sinceReceivedMs)
-  const reporter = createReporter({ attempt }, safeLogger(recording('silent').logger))
+  const reporter = new Reporter({ attempt }, safeLogger(recording('silent').logger))
   const accepted = { ...eventOf('one'), receivedAt: new Date(Date.now() + 60_000) }
   reporter.attempt('handled', accepted, 1)
   expect(times).toEqual([0])

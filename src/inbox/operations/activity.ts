@@ -140,7 +140,9 @@ export class ActivityRecorder implements ActivityObserver {
     increase(this.#numbers().rejectedBy, reason)
   }
 
-  failed(handler: string): void {
+  handling({ outcome, handler }: { outcome: string; handler: string }): void {
+    // `stopped` says nothing about the handler.
+    if (outcome === 'handled' || outcome === 'stopped') return
     const { failedBy } = this.#numbers()
     const isNamed = failedBy[handler] !== undefined || Object.keys(failedBy).length < maxNamedHandlers
     increase(failedBy, isNamed ? handler : others)

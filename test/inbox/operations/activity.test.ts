@@ -76,9 +76,9 @@ test('rejections are counted by reason and failed runs by handler, of all proces
     recorder.delivery({ outcome, status: 400, durationMs: 1 })
   for (const outcome of ['malformed', 'malformed', 'unauthorized']) reject(one, outcome)
   reject(other, 'malformed')
-  one.failed('publish')
-  other.failed('publish')
-  other.failed('__proto__')
+  one.handling({ outcome: 'retried', handler: 'publish' })
+  other.handling({ outcome: 'retried', handler: 'publish' })
+  other.handling({ outcome: 'retried', handler: '__proto__' })
   const stored: StoredMinute[] = []
   for (const recorder of [one, other]) void recorder.writeChanged(async (minutes) => stored.push(...minutes))
   const [minute] = toActivity(stored)
@@ -102,7 +102,7 @@ test('a minute is forgotten after 24 h', () => {
   const recorder = new ActivityRecorder()
   const minutesAfter = (minutes: number) => {
     vi.setSystemTime(noon + minutes * 60_000)
-    recorder.failed('publish')
+    recorder.handling({ outcome: 'retried', handler: 'publish' })
     return recorder.since(new Date(0)).map(({ startedAt }) => (startedAt.getTime() - noon) / 60_000)
   }
   expect([0, 1_440, 1_441].map(minutesAfter)).toEqual([[0], [0, 1_440], [1_440, 1_441]])
@@ -110,7 +110,8 @@ test('a minute is forgotten after 24 h', () => {
 
 test('of the handlers that fail in a minute a process names the first 20', () => {
   const recorder = new ActivityRecorder()
-  for (const _ of [1, 2]) for (let index = 0; index < 30; index++) recorder.failed(`handler ${index}`)
+  for (const _ of [1, 2])
+    for (let index = 0; index < 30; index++) recorder.handling({ outcome: 'retried', handler: `handler ${index}` })
   const failedBy = recorder.since(new Date(0))[0]?.failedBy ?? {}
   expect(Object.keys(failedBy)).toHaveLength(21)
   expect(failedBy).toMatchObject({ 'handler 0': 2, 'handler 19': 2, others: 20 })
