@@ -9,7 +9,8 @@ import {
   type RunReporter,
   runReport,
 } from '../handlers/reports.ts'
-import type { AcceptedEvent } from '../inbox/inbox.ts'
+import type { AcceptedEvent, InboxHost } from '../inbox/inbox.ts'
+import type { TraceCarrier } from '../inbox/reading.ts'
 import { captureContext } from '../internal/async-context.ts'
 import { aFunction, checkOptions, hasOptions, isPlainObject } from '../internal/check-options.ts'
 import { durationText } from '../internal/duration.ts'
@@ -34,6 +35,8 @@ const kinds = ['delivery', 'handling', 'attempt', 'conflict'] as const satisfies
 export class Reporter implements RunReporter {
   readonly inContext = captureContext()
   readonly startRun: RunReporter['startRun']
+  /** Tells telemetry how long a storage step took. Absent without telemetry. */
+  readonly measured: InboxHost['measured']
   readonly #logger: SafeLogger
   readonly #telemetry: Telemetry | undefined
   readonly #listeners: { [Kind in keyof Reports]: Listener<Reports[Kind]>[] }
@@ -44,6 +47,9 @@ export class Reporter implements RunReporter {
     this.#telemetry = telemetry
     this.#listeners = { delivery: [], handling: [], attempt: [], conflict: [] }
     this.startRun = telemetry && ((run) => this.guarded('telemetry', () => telemetry.startRun(run)))
+    this.measured =
+      telemetry &&
+      ((step, durationMs, error) => this.guarded('telemetry', () => telemetry.measured(step, durationMs, error)))
     this.observe(hooks)
     if (telemetry !== undefined) this.#add(telemetry)
     this.#listeners.delivery.push(deliveryLog(logger))
@@ -92,6 +98,10 @@ export class Reporter implements RunReporter {
     return telemetry && this.guarded('telemetry', () => telemetry.startDelivery(delivery))
   }
 
+  traceOf(span: DeliverySpan | undefined): TraceCarrier | undefined {
+    return span && this.guarded('telemetry', () => span.trace)
+  }
+
   within<Result>(span: { within(call: () => unknown): unknown }, call: () => Result): Result {
     return calledWithin(span, call, (error) => this.#threw('telemetry', error))
   }
@@ -134,6 +144,11 @@ export class Reporter implements RunReporter {
 
   conflict(report: ConflictReport): void {
     for (const listener of this.#listeners.conflict) listener.hear(report)
+  }
+
+  /** Tells telemetry that the receiver closes. */
+  closing(): void {
+    this.guarded('telemetry', () => this.#telemetry?.closing())
   }
 
   guarded<Result>(what: string, call: () => Result): Result | undefined {

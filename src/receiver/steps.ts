@@ -37,40 +37,40 @@ export function guard({ method, headers, body }: Delivery, maxBodyBytes: number)
 }
 
 /**
- * Reads the body: the bytes, or the value another body parser left.
+ * Reads the body. The value that another parser left is written as JSON: the application owns it and may change it.
  * @throws WebhookError `too_large`, `incomplete` or `body_consumed`
  */
 export function readBody(
   { body }: Delivery,
+  verifier: Verifier,
   maxBodyBytes: number,
   timeoutMs: number,
-): MaybePromise<Uint8Array | ParsedBody> {
+): MaybePromise<Uint8Array> {
   const read = typeof body === 'function' ? body(maxBodyBytes) : body
-  if (!isPromise(read)) return checkBody(read, maxBodyBytes)
-  return within(timeoutMs, read, bodyLate).then((result) => checkBody(result, maxBodyBytes))
+  if (!isPromise(read)) return bytesOf(read, verifier, maxBodyBytes)
+  return within(timeoutMs, read, bodyLate).then((result) => bytesOf(result, verifier, maxBodyBytes))
 }
 
 function bodyLate(): never {
   throw new WebhookError('incomplete', 'the body did not arrive in time')
 }
 
-function checkBody(
+function bytesOf(
   read: Uint8Array | ParsedBody | 'too_large' | 'incomplete',
+  verifier: Verifier,
   maxBodyBytes: number,
-): Uint8Array | ParsedBody {
+): Uint8Array {
   if (read === 'incomplete') throw new WebhookError('incomplete', 'the body was cut off before its end')
   if (read === 'too_large') throw tooLarge(maxBodyBytes)
-  if (!ArrayBuffer.isView(read)) {
-    if (read.parsed === undefined) throw bodyConsumed(read, 'left no body')
-    // Its parser may have decompressed it, so `content-length` says nothing.
-    if (bytesOf(read).byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
-  } else if (read.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
-  return read
+  // A parser may have decompressed it, so `content-length` says nothing.
+  const bytes = ArrayBuffer.isView(read) ? read : written(read, verifier)
+  if (bytes.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
+  return bytes
 }
 
-/** Returns the bytes, or writes another parser's value as JSON: the application owns that value and may change it. */
-export function bytesOf(body: Uint8Array | ParsedBody): Uint8Array {
-  if (ArrayBuffer.isView(body)) return body
+function written(body: ParsedBody, { name, needsBytes }: Verifier): Uint8Array {
+  if (body.parsed === undefined) throw bodyConsumed(body, 'left no body')
+  if (needsBytes) throw bodyConsumed(body, `${name} needs the exact bytes`)
   try {
     return encoder.encode(JSON.stringify(body.parsed))
   } catch {
@@ -90,20 +90,19 @@ const bodyConsumed = ({ fix = 'mount the receiver before it' }: ParsedBody, need
 const noBytes = new Uint8Array()
 
 /** Recognised by `verified` alone, so an error can never pass for it. */
-type Verified = Extract<Verification, { readonly verified: true }>
+export type Verified = Extract<Verification, { readonly verified: true }>
 
 /**
  * Calls the verifier. The sender gets the same message for every failure; the reason is the error's `cause`.
  * @returns the verification, or a WebhookError `unauthorized` or `unavailable`: returning is cheaper than throwing
- * @throws WebhookError `unavailable` if the verifier takes too long, or `body_consumed`
+ * @throws WebhookError `unavailable` if the verifier takes too long
  */
 export function verifyDelivery(
   verifier: Verifier,
   { url, headers }: Pick<Delivery, 'url' | 'headers'>,
   timeoutMs: number,
-  body: Uint8Array | ParsedBody = noBytes,
+  body: Uint8Array = noBytes,
 ): MaybePromise<Verified | RejectionError> {
-  if (!ArrayBuffer.isView(body)) throw bodyConsumed(body, `${verifier.name} needs the exact bytes`)
   let verification: MaybePromise<Verification>
   try {
     verification = verifier.verify({ url, headers, body })

@@ -1,0 +1,233 @@
+import type { Delivery } from '../delivery.ts'
+import { WebhookError } from '../errors.ts'
+import { type LookupOutcome, parseLookup } from '../events/lookup.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
+import { type Parsing, parseEvent, type Vouched } from '../events/parse.ts'
+import type { HandlerRegistry } from '../handlers/registry.ts'
+import { Closing } from '../inbox/closing.ts'
+import type { AcceptOptions, CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
+import { aFunction, checkOptions } from '../internal/check-options.ts'
+import { type Logger, throttled } from '../internal/logger.ts'
+import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { maxWaitMs, within } from '../internal/timers.ts'
+import type { Verifier } from '../verify/verifier.ts'
+import {
+  type Acknowledgement,
+  acknowledged,
+  type RejectionError,
+  rejection,
+  type Success,
+  toRejectionError,
+} from './acknowledgement.ts'
+import { Conflicts } from './conflicts.ts'
+import type { Reporter } from './reporter.ts'
+import { SenderChanges } from './sender-changes.ts'
+import {
+  accept,
+  acceptAndHandle,
+  guard,
+  isRejection,
+  keepUnreadable,
+  readBody,
+  type Verified,
+  verifyDelivery,
+} from './steps.ts'
+import type { DeliverySpan } from './telemetry.ts'
+
+/** What a delivery meets on its way to the inbox. */
+export interface DeliveryPathOptions {
+  /** Decides whether a delivery comes from the sender. */
+  readonly verifier: Verifier
+  /** Makes events of bodies. */
+  readonly parsing: Parsing
+  /** Knows which events have a handler. */
+  readonly registry: HandlerRegistry
+  /** Stores the events. */
+  readonly inbox: Inbox
+  /** When a delivery is acknowledged: after its event is stored, or after it is handled. */
+  readonly ack: 'accepted' | 'handled'
+  readonly maxBodyBytes: number
+  /** Time limit of the body, and of an asynchronous verifier. */
+  readonly bodyTimeoutMs: number
+  /** Time limit of the handlers with `ack: 'handled'`. */
+  readonly ackTimeoutMs: number
+  /** Why this platform loses the event of a delivery without `waitUntil`; `undefined` if it doesn't. */
+  readonly lossWithoutWait: string | undefined
+  /** Is told of every delivery. */
+  readonly reporter: Reporter
+  readonly logger: Logger
+}
+
+/** The path of deliveries and look-ups into the inbox. Counts those in flight, so that `close` can wait for them. */
+export class DeliveryPath {
+  readonly #options: DeliveryPathOptions
+  readonly #senderChanges: SenderChanges
+  readonly #conflicts: Conflicts
+  readonly #closing = new Closing('the receiver is closing', (timeoutMs) => this.#close(timeoutMs))
+  #inFlight = 0
+  #allEnded = () => {}
+
+  constructor(options: DeliveryPathOptions) {
+    const { verifier, parsing, inbox, reporter, logger } = options
+    this.#options = options
+    this.#senderChanges = new SenderChanges(logger, verifier, parsing.sender)
+    this.#conflicts = new Conflicts(inbox, parsing, (report) => reporter.conflict(report), logger)
+  }
+
+  readonly receive = (delivery: Delivery): Promise<Acknowledgement> => {
+    const { reporter } = this.#options
+    const span = reporter.startDelivery(delivery)
+    return span ? reporter.within(span, () => this.#receive(delivery, span)) : this.#receive(delivery)
+  }
+
+  /** Awaits only promises: a delivery whose body is at hand is accepted within this call, and costs no microtask. */
+  async #receive(delivery: Delivery, span?: DeliverySpan): Promise<Acknowledgement> {
+    const startedAt = performance.now()
+    let event: MediaEvent | undefined
+    this.#inFlight++
+    try {
+      this.#guard(delivery)
+      // The body of a forged delivery is read only if the verifier needs it.
+      const reading = this.#options.verifier.needsBytes ? this.#read(delivery) : undefined
+      const signed = isPromise(reading) ? await reading : reading
+      const verifying = this.#verify(delivery, signed)
+      const vouched = isPromise(verifying) ? await verifying : verifying
+      if (isRejection(vouched)) return this.#reject(vouched, startedAt, event, span)
+      const rest = signed ?? this.#read(delivery)
+      const body = isPromise(rest) ? await rest : rest
+      this.#senderChanges.checkSignature(delivery)
+      const parsing = this.#parse(delivery, body, vouched, span)
+      event = isPromise(parsing) ? await parsing : parsing
+      this.#senderChanges.check(event)
+      const accepting = this.#accept(event, delivery, span)
+      const outcome = isPromise(accepting) ? await accepting : accepting
+      return this.#acknowledge(outcome, startedAt, event, span)
+    } catch (error) {
+      return this.#reject(toRejectionError(error), startedAt, event, span)
+    } finally {
+      this.#ended()
+    }
+  }
+
+  #guard(delivery: Delivery): void {
+    const { maxBodyBytes, lossWithoutWait } = this.#options
+    this.#closing.checkOpen()
+    guard(delivery, maxBodyBytes)
+    if (lossWithoutWait !== undefined && delivery.waitUntil === undefined)
+      throw new WebhookError('internal', 'the receiver failed', { cause: `${lossWithoutWait}, or pass waitUntil` })
+  }
+
+  #read(delivery: Delivery): MaybePromise<Uint8Array> {
+    const { verifier, maxBodyBytes, bodyTimeoutMs } = this.#options
+    return readBody(delivery, verifier, maxBodyBytes, bodyTimeoutMs)
+  }
+
+  #verify(delivery: Delivery, body: Uint8Array | undefined): MaybePromise<Verified | RejectionError> {
+    const { verifier, bodyTimeoutMs } = this.#options
+    return verifyDelivery(verifier, this.#senderChanges.watch(delivery), bodyTimeoutMs, body)
+  }
+
+  #parse(delivery: Delivery, body: Uint8Array, vouched: Vouched, span?: DeliverySpan): MaybePromise<MediaEvent> {
+    try {
+      const parsed = parseEvent(this.#options.parsing, body, delivery, vouched)
+      if (!isPromise(parsed)) return parsed
+      return parsed.catch((thrown) => this.#keepMalformed(thrown, delivery, body, vouched, span))
+    } catch (thrown) {
+      return this.#keepMalformed(thrown, delivery, body, vouched, span)
+    }
+  }
+
+  /** Has the inbox keep a malformed delivery, since it was verified. Throws the error in any case. */
+  async #keepMalformed(
+    thrown: unknown,
+    delivery: Delivery,
+    body: Uint8Array,
+    vouched: Vouched,
+    span?: DeliverySpan,
+  ): Promise<never> {
+    const { inbox, parsing, logger, reporter } = this.#options
+    const error = toRejectionError(thrown)
+    if (error.code === 'malformed')
+      await keepUnreadable(inbox, parsing, error, delivery, body, vouched, reporter.traceOf(span)).catch((err) =>
+        throttled(logger).error({ err }, 'the inbox could not keep an unreadable delivery'),
+      )
+    throw error
+  }
+
+  #accept(event: MediaEvent, { waitUntil }: AcceptOptions, span?: DeliverySpan): MaybePromise<Success> {
+    const { registry } = this.#options
+    if (registry.handles(event.type, event.test)) return this.#putInInbox(event, waitUntil, span)
+    if (registry.handles(event.type)) return 'test'
+    this.#senderChanges.checkIgnored(event)
+    return 'ignored'
+  }
+
+  #putInInbox(event: MediaEvent, waitUntil: AcceptOptions['waitUntil'], span?: DeliverySpan) {
+    const { inbox, ack, ackTimeoutMs, reporter } = this.#options
+    const accepted = { event, receivedAt: new Date(), trace: reporter.traceOf(span) }
+    const keepAlive =
+      waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
+    return ack === 'accepted'
+      ? accept(inbox, accepted, keepAlive)
+      : acceptAndHandle(this.#conflicts, accepted, ackTimeoutMs, keepAlive)
+  }
+
+  #acknowledge(outcome: Success, startedAt: number, event: MediaEvent, span?: DeliverySpan): Acknowledgement {
+    if (outcome === 'accepted') this.#conflicts.accepted.remember(event)
+    else if (outcome === 'duplicate') this.#conflicts.duplicate(event)
+    this.#options.reporter.delivery(acknowledged[outcome], startedAt, event, undefined, span)
+    return acknowledged[outcome]
+  }
+
+  #reject(error: RejectionError, startedAt: number, event?: MediaEvent, span?: DeliverySpan): Acknowledgement {
+    const acknowledgement = rejection(error.code, error.message)
+    this.#options.reporter.delivery(acknowledgement, startedAt, event, error, span)
+    return acknowledgement
+  }
+
+  #ended(): void {
+    if (--this.#inFlight === 0) this.#allEnded()
+  }
+
+  /** Accepts a look-up as if it were a verified delivery. Logged, but not reported to the `delivery` hook. */
+  async acceptLookup(found: object, options: AcceptOptions = {}): Promise<LookupOutcome> {
+    const { ack, lossWithoutWait, parsing, registry, logger } = this.#options
+    checkOptions('accept', options, { waitUntil: aFunction })
+    const risk = options.waitUntil === undefined && lossWithoutWait
+    if (ack === 'handled') throw new WebhookError('invalid_option', "accept: needs ack 'accepted'")
+    if (risk) throw new WebhookError('invalid_option', `accept: ${risk}, or pass waitUntil`)
+    this.#inFlight++
+    try {
+      this.#closing.checkOpen()
+      const event = await parseLookup(parsing, found)
+      const { key, type, mediaId } = event
+      const isHandled = registry.handles(type, event.test)
+      const putInInbox = () => this.#putInInbox(event, options.waitUntil) as MaybePromise<'accepted' | 'duplicate'>
+      const outcome = isHandled ? await putInInbox() : 'ignored'
+      if (outcome === 'accepted') this.#conflicts.accepted.remember(event)
+      logger[outcome === 'accepted' ? 'info' : 'debug']({ outcome, key, type, mediaId }, `look-up ${outcome}`)
+      return outcome
+    } catch (thrown) {
+      throw toRejectionError(thrown)
+    } finally {
+      this.#ended()
+    }
+  }
+
+  close(options?: CloseOptions): Promise<CloseReport> {
+    return this.#closing.start(options)
+  }
+
+  /** Waits for deliveries in flight, at most half of `timeoutMs`, then closes the inbox in the time left. */
+  async #close(timeoutMs: number): Promise<CloseReport> {
+    const { inbox, reporter } = this.#options
+    const startedAt = performance.now()
+    reporter.closing()
+    const idle = new Promise<void>((resolve) => {
+      this.#allEnded = resolve
+    })
+    inbox.retryNow?.()
+    if (this.#inFlight > 0) await within(Math.min(timeoutMs / 2, maxWaitMs), idle, () => {})
+    return inbox.close({ timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedAt)) })
+  }
+}
