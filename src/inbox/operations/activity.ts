@@ -141,11 +141,9 @@ export class ActivityRecorder implements ActivityObserver {
   }
 
   handling({ outcome, handler }: { outcome: string; handler: string }): void {
-    // `stopped` says nothing about the handler.
     if (outcome === 'handled' || outcome === 'stopped') return
     const { failedBy } = this.#numbers()
-    const isNamed = failedBy[handler] !== undefined || Object.keys(failedBy).length < maxNamedHandlers
-    increase(failedBy, isNamed ? handler : others)
+    increase(failedBy, handler in failedBy || Object.keys(failedBy).length < maxNamedHandlers ? handler : others)
   }
 
   #count(index: number, duration?: number): void {
