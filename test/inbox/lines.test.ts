@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 
 /** Most lines of each folder of `src/inbox`, and of the files beside them. Lower one with every change that makes it smaller. */
 const most = {
-  sql: 4_111,
+  sql: 4_082,
   postgres: 2_475,
   sqlite: 2_280,
   'durable-object': 870,

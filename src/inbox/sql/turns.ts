@@ -43,8 +43,8 @@ export class Turns implements AttemptWorker {
   readonly recording = new Set<SqlAttempt>()
   readonly #options: TurnsOptions
   readonly #byLane = new Map<HeldLane, SqlAttempt>()
-  /** Lanes of given-up attempts whose handlers have not obeyed the abort yet. */
-  readonly #stragglers = new Map<string, number>()
+  /** Attempts that were given up, and whose handlers have not obeyed the abort yet. */
+  readonly #stragglers = new Set<SqlAttempt>()
   /** Lanes whose turn came after the end of the lease, by this process's clock. */
   readonly #stalled = new Set<HeldLane>()
   #pausedHandlers: ReadonlySet<string | undefined> = new Set()
@@ -114,10 +114,15 @@ export class Turns implements AttemptWorker {
     const { next } = lane
     const isBlocked = next !== undefined && next.dueInMs > 0
     const isRetryDue = next !== undefined && performance.now() >= lane.retryAt
-    if (this.#stragglers.has(lane.media)) this.leave(lane, stragglerMs)
+    if (this.#hasStraggler(lane)) this.leave(lane, stragglerMs)
     else if (next === undefined || isBlocked || isRetryDue) this.leave(lane)
     else return next
     return undefined
+  }
+
+  #hasStraggler({ media }: HeldLane): boolean {
+    for (const straggler of this.#stragglers) if (straggler.media === media) return true
+    return false
   }
 
   leave(lane: HeldLane, restMs?: number): void {
@@ -227,17 +232,11 @@ export class Turns implements AttemptWorker {
     const { lane } = attempt
     this.#byLane.delete(lane)
     if (this.attempts.get(attempt.key) === attempt) this.attempts.delete(attempt.key)
-    if (lane.isGone) this.#straggled(lane)
+    this.#stragglers.delete(attempt)
+    if (lane.isGone) this.alone.leave(lane)
     else this.#settleResult(attempt, result)
     this.lanes.done()
     if (this.attempts.size === 0) this.#onIdle?.()
-  }
-
-  #straggled(lane: HeldLane): void {
-    this.alone.leave(lane)
-    const left = (this.#stragglers.get(lane.media) ?? 0) - 1
-    if (left > 0) this.#stragglers.set(lane.media, left)
-    else this.#stragglers.delete(lane.media)
   }
 
   #settleResult(attempt: SqlAttempt, result: AttemptResult): void {
@@ -313,7 +312,7 @@ export class Turns implements AttemptWorker {
     const attempt = this.#byLane.get(lane)
     this.#stalled.delete(lane)
     if (attempt !== undefined) {
-      this.#stragglers.set(lane.media, (this.#stragglers.get(lane.media) ?? 0) + 1)
+      this.#stragglers.add(attempt)
       this.#options.ended(attempt.key)
     } else this.alone.leave(lane)
     if (isLost) lane.lose()

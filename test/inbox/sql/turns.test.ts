@@ -14,11 +14,11 @@ const storedEvent = (id: number): StoredEvent => ({
   ...{ attempts: 0, completed: '[]', failed: null, crashes: 0, late: false, since: 0, isRetry: false, dueInMs: 0 },
 })
 
-/** A lane whose last process died. */
-const markedLane = () =>
+/** @param crashes of processes that had it */
+const heldLane = (crashes = 0) =>
   new HeldLane(
     {
-      ...{ media: 'media', turn: 1, position: 0, crashes: 1, latestAt: undefined, hasMore: false, awaits: false },
+      ...{ media: 'media', turn: 1, position: 0, crashes, latestAt: undefined, hasMore: false, awaits: false },
       events: [storedEvent(1), storedEvent(2)],
     },
     'me',
@@ -41,7 +41,7 @@ test('a lane that is lost while the count of its event is taken back does not co
     host: { handle, handlersOf: () => ['a'], handlers: () => [{ name: 'a' }], logger: silent },
     ...{ concurrency: 1, ttlMs: 60_000, owed: undefined, settling: { add }, holds: () => true, lost() {}, ended() {} },
   } as unknown as TurnsOptions)
-  const lane = markedLane()
+  const lane = heldLane(1)
   turns.add(lane)
   await vi.waitFor(() => expect(counts).toHaveLength(1))
   counts[0]?.resolve()
@@ -51,4 +51,29 @@ test('a lane that is lost while the count of its event is taken back does not co
   counts[1]?.resolve()
   await setImmediate()
   expect([lane.state, lane.isDirty, handle.mock.calls.length]).toEqual(['lost', false, 1])
+})
+
+test('a lane runs again once the handler of a given-up attempt has ended, however often it was given up', async () => {
+  const handlers: ReturnType<typeof signalled<AttemptResult>>[] = []
+  const handle = () => {
+    const handler = signalled<AttemptResult>()
+    handlers.push(handler)
+    return handler.promise
+  }
+  const turns = new Turns({
+    host: { handle, handlersOf: () => ['a'], handlers: () => [{ name: 'a' }], logger: silent },
+    ...{ concurrency: 2, ttlMs: 60_000, owed: undefined, settling: { add() {} }, holds: () => true, ended() {} },
+  } as unknown as TurnsOptions)
+  const lost = heldLane()
+  turns.add(lost)
+  await vi.waitFor(() => expect(handlers).toHaveLength(1))
+  // First by the clock of this process, then by the database.
+  for (const isLost of [false, true]) turns.giveUp(lost, isLost, new WebhookError('lease_lost', 'lost'))
+  const early = heldLane()
+  turns.add(early)
+  await vi.waitFor(() => expect(early.release).toEqual({ hasMore: true, restMs: 1_000 }))
+  handlers[0]?.resolve(released)
+  await setImmediate()
+  turns.add(heldLane())
+  await vi.waitFor(() => expect(handlers).toHaveLength(2))
 })
