@@ -5,7 +5,7 @@ import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { ruleOf } from './expectations.ts'
 import { type FailedRun, failedResult, failedRun, longestDelay } from './failed-runs.ts'
 import { type Failure, HandlerRun } from './handler-run.ts'
-import type { Limiter } from './limits.ts'
+import type { Limiter, Turn } from './limits.ts'
 import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
 import type { AttemptReport, RunReporter } from './reports.ts'
 import type { RetrySchedule } from './retry.ts'
@@ -45,14 +45,16 @@ export function createHandle(options: AttemptOptions): Handle {
       // Once aborted (shutdown, lost lease) no further handler may start, and none of them counts as failed.
       if (attempt.aborted) break
       if (hasEnded(handler, progress)) continue
-      const may = mayRun(options, handler, progress)
-      if (isPromise(may) ? await may : may) {
+      const coming = turnOf(options, handler, progress)
+      const turn = isPromise(coming) ? await coming : coming
+      if (turn === undefined) progress.isPartial = true
+      else {
         const run = new HandlerRun(accepted, attempt, handler.name, options.logger)
-        const ended = start(options, handler, run, progress)
+        const ended = start(options, handler, turn, run, progress)
         const failure = isPromise(ended) ? await ended : ended
         const recorded = record(options, handler, run, failure, progress)
         if (isPromise(recorded)) await recorded
-      } else progress.isPartial = true
+      }
     }
     const [outcome, result] = endOf(options, progress)
     options.reporter.attempt(outcome, accepted, attempt.number)
@@ -80,20 +82,23 @@ function checkUnhandled({ registry, logger, retry }: AttemptOptions, { accepted,
 const hasEnded = ({ name }: RegisteredHandler, { attempt, completed }: Progress): boolean =>
   completed.includes(name) || attempt.failures?.some(({ handler, final }) => final && handler === name) === true
 
-/** Tells whether a handler may run now. At its limit, it waits for its turn. */
-function mayRun(options: AttemptOptions, handler: RegisteredHandler, progress: Progress): MaybePromise<boolean> {
-  const { name, limiter } = handler
-  if (progress.attempt.isPaused?.(name)) return false
-  return limiter === undefined || hasTurn(options, name, limiter, progress)
+/** The turn of a handler, which may have to wait for its limit. `undefined` if it must not run in this attempt. */
+function turnOf(
+  options: AttemptOptions,
+  { name, limiter }: RegisteredHandler,
+  progress: Progress,
+): MaybePromise<Turn | 'unlimited' | undefined> {
+  if (progress.attempt.isPaused?.(name)) return undefined
+  return limiter === undefined ? 'unlimited' : waitForTurn(options, name, limiter, progress)
 }
 
-/** Waits for a turn, without a slot. False if the handler is paused or removed meanwhile, or too many attempts wait. */
-async function hasTurn(
+/** Waits without a slot. `undefined` if the handler is paused or removed meanwhile, or too many attempts wait. */
+async function waitForTurn(
   { registry }: AttemptOptions,
   name: string,
   limiter: Limiter,
   progress: Progress,
-): Promise<boolean> {
+): Promise<Turn | undefined> {
   const { accepted, attempt } = progress
   const turn = limiter.enter()
   while (!turn.hasCome) {
@@ -101,29 +106,31 @@ async function hasTurn(
     if (waiting === undefined) {
       limiter.leave(turn)
       progress.releaseMs = Math.max(progress.releaseMs, limiter.releaseMs())
-      return false
+      return undefined
     }
     await waiting
     const isRemoved = !registry.handlersOf(accepted.event).some((registered) => registered.limiter === limiter)
     if (isRemoved || attempt.aborted || attempt.isPaused?.(name)) {
       limiter.leave(turn)
-      return false
+      return undefined
     }
   }
-  limiter.start(turn)
-  return true
+  return turn
 }
 
 /** Calls the handler. The failure, once it has ended or its time is over. */
 function start(
   { reporter, handlerTimeoutMs }: AttemptOptions,
   { name, handler, limiter, timeoutMs = handlerTimeoutMs }: RegisteredHandler,
+  turn: Turn | 'unlimited',
   run: HandlerRun,
   { accepted, attempt }: Progress,
 ): MaybePromise<Failure | undefined> {
   const span = reporter.startRun?.({ accepted, handler: name, attempt: attempt.number })
   run.span = span
   attempt.run = run
+  // Here, since a rate is kept by the clock that the handler sees.
+  if (turn !== 'unlimited') limiter?.start(turn)
   const inContext: InContext = span
     ? (call, ...args) => reporter.inContext(() => reporter.within(span, () => call(...args)))
     : reporter.inContext

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { Lanes } from '../../src/inbox/lanes.ts'
 import { collectGarbage } from '../support/collect-garbage.ts'
 
@@ -86,11 +86,31 @@ test('lanes that wait are dropped when they are cleared', async () => {
   const { lanes, started, done } = controlledLanes(1)
   for (const lane of ['a', 'b', 'c']) lanes.add(lane)
   await nextTurn()
-  expect(lanes.clear()).toEqual(['b', 'c'])
+  lanes.clear()
+  expect(lanes.waiting).toBe(0)
   await done()
   lanes.add('d')
   await nextTurn()
   expect(started).toEqual(['a', 'd'])
+})
+
+test('a lane in the middle of its turn lends its slot while it waits, and goes on with another', async () => {
+  const { lanes, started } = controlledLanes(1)
+  for (const lane of ['a', 'b', 'c', 'd']) lanes.add(lane)
+  await nextTurn()
+  let come = () => {}
+  const back = vi.fn()
+  void lanes.whileWaiting('a', new Promise<void>((resolve) => (come = resolve))).then(back)
+  await nextTurn()
+  expect(started).toEqual(['a', 'b'])
+  come()
+  await nextTurn()
+  // Cleared or not, it is in the middle of its turn.
+  lanes.clear()
+  expect([back.mock.calls.length, lanes.waiting]).toEqual([0, 1])
+  lanes.done()
+  await nextTurn()
+  expect([back.mock.calls.length, lanes.running, started]).toEqual([1, 1, ['a', 'b']])
 })
 
 test('no lane stays in memory that has ended, while others wait', async () => {
