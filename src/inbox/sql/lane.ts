@@ -6,7 +6,7 @@ import type { ClaimedLane, LaneRelease, Media, SettledEvent, SettledLane, Stored
  *   ready    -> running   it has a slot
  *   running  -> ready     an event has ended, and another follows
  *   running  -> parked    its handler is at its limit, or it waits to run alone; another lane has the slot
- *   parked   -> ready
+ *   parked   -> running   its turn has come, and a slot
  *   running  -> settling  an event that ran alone has ended: the next waits for its record
  *   settling -> ready     it is recorded
  *   any      -> leaving   it is to be released; the database may not know yet
