@@ -129,7 +129,7 @@ async function playWithout({ file, fix, without, workers = false }: Fault): Prom
   await writeFile(join(copy, file), source.replace(fix, without))
   // A fault of a file shows in no other setup.
   const setup = file.includes('/sql') ? ['--setup', 'sqlite'] : []
-  const options = ['--until-failure', ...setup, ...(workers ? ['--workers'] : [])]
+  const options = ['--until-failure', '--seeds', '1000', ...setup, ...(workers ? ['--workers'] : [])]
   const program = ['--import', tsx, 'test/simulation/run.ts', ...options]
   const run = promisify(execFile)(process.execPath, program, { cwd: copy })
   return run.then(
@@ -138,7 +138,7 @@ async function playWithout({ file, fix, without, workers = false }: Fault): Prom
   )
 }
 
-describe('the simulation finds, within 500 seeds, that', () => {
+describe('the simulation finds, within 1,000 seeds, that', () => {
   test.each(Object.entries(faults))('%s', async (_, fault) => {
     expect(await playWithout(fault)).toMatch(fault.finding)
   })
