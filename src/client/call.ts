@@ -1,5 +1,6 @@
 import type * as z from 'zod'
 import { retrySchedule } from '../handlers/retry.ts'
+import { sleep } from '../internal/timers.ts'
 import { ApiError } from './api-error.ts'
 import { type ApiAnswer, attempt } from './attempt.ts'
 import type { ClientConfig } from './options.ts'
@@ -22,7 +23,7 @@ export type Call = <Schema extends z.ZodType>(
 const maxDelayMs = 60_000
 
 /** @param delay waits before a retry; replaced in tests, and by commands that print why they wait */
-export function createCall(config: ClientConfig, delay: Delay = delayFor): Call {
+export function createCall(config: ClientConfig, delay: Delay = sleep): Call {
   const schedule = retrySchedule({ attempts: config.retries + 1, baseMs: 500, maxMs: maxDelayMs })
 
   return async (endpoint, { signal, ...input }) => {
@@ -55,15 +56,3 @@ function isSafeToRepeat({ method, once }: ApiEndpoint<z.ZodType>, { code, status
 
 /** Waits before a retry. Resolves early, without an error, when the signal aborts. */
 type Delay = (ms: number, signal: AbortSignal | undefined, error: ApiError) => Promise<void>
-
-export const delayFor = (ms: number, signal?: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    const end = () => {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, ms)
-    signal?.addEventListener('abort', end)
-    if (signal?.aborted) end()
-  })

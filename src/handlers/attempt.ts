@@ -151,9 +151,10 @@ function record(
   if (failure !== undefined && !hasCommitted) {
     const { error } = failure
     const shared = options.retry
-    failed.push(failedRun({ handler: name, error, own: retry, shared, storageFailed, attempt, before: failed }))
+    const end = failedRun({ handler: name, error, own: retry, shared, storageFailed, attempt, before: failed })
+    failed.push(end)
     if (attempt.aborted) return options.reporter.run('stopped', run, error)
-    return reportFailure(options, run, error, failed.at(-1)?.runsAgain ? longestDelay(failed) : undefined)
+    return reportFailure(options, run, error, end.retryInMs === undefined ? undefined : longestDelay(failed))
   }
   if (failure !== undefined) reportFailure(options, run, failure.error)
   else options.reporter.run('handled', run)

@@ -11,9 +11,7 @@ export const retryAfterKey = Symbol.for('media-webhooks.retry-after')
 
 /** A failed run of a handler, and what follows from it. */
 export interface FailedRun extends Pick<HandlerFailure, 'handler' | 'message' | 'stack'> {
-  /** As reported: a storage failure of a later handler does not change it. */
-  readonly runsAgain: boolean
-  /** Delay before it runs again (ms). `undefined` if it doesn't. */
+  /** Delay before it runs again (ms). `undefined` if it doesn't, as reported: a later storage failure changes nothing. */
   readonly retryInMs: number | undefined
   /** Random delay of the receiver's schedule, drawn once for all handlers that fail in an attempt (ms). */
   readonly sharedDelayMs: number | undefined
@@ -49,7 +47,7 @@ export function failedRun({ handler, error, own, shared, storageFailed = false, 
   const sharedDelayMs = runsAgain && own === undefined ? (drawn ?? schedule.delayAfter(number + uncounted)) : drawn
   const delayMs = retryAfterMs ?? own?.delayAfter(number + uncounted) ?? sharedDelayMs
   const retryInMs = runsAgain ? delayMs : undefined
-  return { handler, message, stack, runsAgain, retryInMs, sharedDelayMs, isPermanent, storageFailed }
+  return { handler, message, stack, retryInMs, sharedDelayMs, isPermanent, storageFailed }
 }
 
 /** Delay before the next attempt (ms), `undefined` if no handler runs again. */
@@ -68,9 +66,9 @@ export function failedResult(
   // Once a handler has failed for good, those that were skipped still get their run, without delay.
   const skippedDelayMs = isPartial && failed.some(({ isPermanent }) => isPermanent) ? 0 : undefined
   const delayMs = longestDelay(failed) ?? skippedDelayMs
-  const failures = failed.map(({ handler, message, stack, runsAgain }) => {
+  const failures = failed.map(({ handler, message, stack, retryInMs }) => {
     const failure = { handler, message, stack }
-    return delayMs === undefined || runsAgain ? failure : { ...failure, final: true as const }
+    return delayMs === undefined || retryInMs !== undefined ? failure : { ...failure, final: true as const }
   })
   if (delayMs === undefined)
     return { status: 'dead', completed, failures: [...earlier.map(({ final: _, ...failure }) => failure), ...failures] }

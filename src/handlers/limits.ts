@@ -68,11 +68,11 @@ export class Turn {
   /** Resolves when it has come, when its handler may have been removed, and on abort. */
   next(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      this.#wake = () => {
+      const wake = () => {
         signal.removeEventListener('abort', wake)
         resolve()
       }
-      const wake = this.#wake
+      this.#wake = wake
       if (signal.aborted) return wake()
       signal.addEventListener('abort', wake)
     })

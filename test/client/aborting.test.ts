@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { delayFor } from '../../src/client/call.ts'
 import { createClient } from '../../src/client/index.ts'
+import { sleep } from '../../src/internal/timers.ts'
 import { failureOf, hang, keyPair, oneWebhook, patientClient, serve } from './scripted-service.ts'
 
 describe('A call times out', () => {
@@ -120,7 +120,7 @@ const timers = () => process.getActiveResourcesInfo().filter((resource) => resou
 test('A pause that ends early leaves neither a timer nor a listener behind', async () => {
   const controller = new AbortController()
   const before = timers()
-  const paused = delayFor(60_000, controller.signal)
+  const paused = sleep(60_000, controller.signal)
   expect(timers()).toBe(before + 1)
   controller.abort()
   await paused

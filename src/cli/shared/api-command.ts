@@ -1,7 +1,8 @@
-import { createCall, delayFor } from '../../client/call.ts'
+import { createCall } from '../../client/call.ts'
 import { clientOver } from '../../client/client.ts'
 import type { CallOptions, Client } from '../../client/index.ts'
 import { readConfig } from '../../client/options.ts'
+import { sleep } from '../../internal/timers.ts'
 import { type Command, type CommandInput, defineCommand } from './command.ts'
 import { choice, type Flags, required, text, UsageError, url, wholeNumber } from './flags.ts'
 import type { Screen } from './screen.ts'
@@ -51,7 +52,7 @@ export function clientFrom(input: CommandInput<typeof apiFlags>, { note }: Scree
   const config = readConfig(credentialsOf(input), { baseUrl: input.values.baseUrl })
   const call = createCall(config, (ms, signal, { message }) => {
     note(plain(`${message}; trying again in ${(ms / 1_000).toFixed(1)} s`))
-    return delayFor(ms, signal)
+    return sleep(ms, signal)
   })
   return clientOver(call)
 }
