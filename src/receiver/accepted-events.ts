@@ -12,14 +12,14 @@ const maxFields = 32
 const maxNames = 255
 
 /**
- * Remembers the fields of the newest events, as numbers: objects that live as long as 1,000 deliveries would cost each
+ * Remembers the fields of the newest events, as numbers: events that live as long as 1,000 deliveries would cost each
  * delivery two copies by the garbage collector.
  */
 export class AcceptedEvents {
   readonly #sender: AnySender
   readonly #hasKeyFunction: boolean
-  /** Ring of the hashes of keys, and for each the numbers of its fields: none if it is exempt from comparison. */
-  readonly #keys = new Int32Array(maxEvents)
+  /** Ring of keys, and for each the numbers of its fields: none if it is exempt from comparison. */
+  readonly #keys = new Array<string>(maxEvents).fill('')
   readonly #fields = new Int32Array(maxEvents * maxFields)
   #next = 0
   /** Ids from 1. A name without one has the id 0. */
@@ -45,7 +45,7 @@ export class AcceptedEvents {
 
   #remember(key: string, fields: JsonObject, ignored: readonly string[]): void {
     this.#read(fields, ignored)
-    this.#keys[this.#next] = hashOf(key)
+    this.#keys[this.#next] = key
     this.#fields.set(this.#current, this.#next * maxFields)
     this.#next = (this.#next + 1) % maxEvents
   }
@@ -99,9 +99,8 @@ export class AcceptedEvents {
 
   /** Returns the newest with that key. */
   #find(key: string): Int32Array | undefined {
-    const hash = hashOf(key)
-    const before = this.#next === 0 ? -1 : this.#keys.lastIndexOf(hash, this.#next - 1)
-    const index = before === -1 ? this.#keys.lastIndexOf(hash) : before
+    const before = this.#next === 0 ? -1 : this.#keys.lastIndexOf(key, this.#next - 1)
+    const index = before === -1 ? this.#keys.lastIndexOf(key) : before
     return index === -1 ? undefined : this.#fields.subarray(index * maxFields, (index + 1) * maxFields)
   }
 }
