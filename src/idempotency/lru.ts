@@ -24,7 +24,8 @@ export interface LruStoreOptions {
 
 const defaults = { max: 100_000, ttlMs: 86_400_000, now: () => performance.now() }
 
-const finishedKeys = <Value extends string | true>({ max, ttlMs, now }: Required<LruStoreOptions>) =>
+/** Keys of finished events. */
+export const finishedKeys = <Value extends string | true>({ max, ttlMs, now }: Required<LruStoreOptions> = defaults) =>
   // lru-cache never expires an entry added at time 0, where test clocks begin.
   new LRUCache<string, Value>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now: () => now() + 1 } })
 
@@ -99,7 +100,7 @@ export function lruStore(options: LruStoreOptions = {}): IdempotencyStore {
 
 /** Claims of an inbox without a store: nobody else claims its keys. Separate from `lruStore` to keep bundles small. */
 export function ownClaims(): Claims {
-  const done = finishedKeys<true>(defaults)
+  const done = finishedKeys<true>()
   return {
     claim: (key) => (done.get(key) === undefined ? 'claimed' : 'done'),
     complete(key, recorded) {

@@ -241,6 +241,11 @@ export interface InboxHost {
    * @defaultValue 'loose'
    */
   readonly order?: EventOrder | undefined
+  /**
+   * `handled`: deliveries are acknowledged once they are handled, by {@link Inbox.handleNow}.
+   * @defaultValue 'accepted'
+   */
+  readonly ack?: 'accepted' | 'handled' | undefined
   /** Never throws. */
   readonly logger: Logger
   /** Subscribes to this receiver's deliveries, attempts and handler runs in this process. */
@@ -279,7 +284,7 @@ export interface MessageOptions {
  */
 export interface InboxDefinition<out Additions = unknown> {
   readonly name: string
-  /** `true` if the inbox has {@link Inbox.handleNow}, which `ack: 'handled'` needs. */
+  /** `true` if the inbox has {@link Inbox.handleNow} where {@link InboxHost.ack} is `handled`. */
   readonly handlesNow?: boolean
   readonly storage?: InboxStorage
   /** `true` if only this process remembers event keys: two processes may handle the same event. */

@@ -51,6 +51,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
     parse: (unreadable) => parseEvent(parsing, unreadable.body, undefined, unreadable),
     logger,
     order,
+    ack,
     observe: (observer) => reporter.observe(observer),
     measured: reporter.measured,
   }

@@ -1,4 +1,4 @@
-/** An inbox that leaves out nothing of the contract. */
+/** What an inbox over a database has: all of the contract but `handleNow`. */
 export const everyFeature = {
   transactions: true,
   reads: true,

@@ -21,12 +21,13 @@ function registered(suite: (runner: Runner) => void) {
   return { run, skipped }
 }
 
+const every = { ...everyFeature, handlesNow: true }
 const store = () => ({ store: lruStore(), advance() {} })
 const inbox = () => ({ inbox: memoryInbox() })
 const transactions = { write() {}, texts: () => [] }
 
 test('The suite of inboxes skips the tests of features that an inbox does not have, and says why', () => {
-  const all = registered((runner) => inboxContract(inbox, runner, everyFeature))
+  const all = registered((runner) => inboxContract(inbox, runner, every))
   expect(all.run).toEqual(expect.arrayContaining([order, transaction]))
   expect(all.skipped).toEqual([])
 
@@ -36,7 +37,7 @@ test('The suite of inboxes skips the tests of features that an inbox does not ha
   expect(some.run).not.toEqual(expect.arrayContaining([order]))
   expect(some.run.length + some.skipped.length).toBe(all.run.length)
 
-  const handingOver = registered((runner) => inboxContract(inbox, runner, { ...everyFeature, keepsEvents: false }))
+  const handingOver = registered((runner) => inboxContract(inbox, runner, { ...every, keepsEvents: false }))
   expect(handingOver.skipped).toContain('discards a dead letter (its features do not have keepsEvents: true)')
   expect(handingOver.skipped).toContain('counts its events (its features do not have keepsEvents: true)')
   expect(handingOver.run.length + handingOver.skipped.length).toBe(all.run.length)

@@ -5,5 +5,5 @@ import { inboxContract } from '../../src/testing/contract/inbox.ts'
 inboxContract(
   () => ({ inbox: memoryInbox() }),
   { test, expect },
-  { reads: true, expects: true, strict: true, limits: true },
+  { reads: true, expects: true, strict: true, limits: true, handlesNow: true },
 )

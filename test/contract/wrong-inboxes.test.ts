@@ -176,14 +176,16 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
   [
     'does not have the handleNow that it promises',
     withMethods(() => ({ handleNow: undefined }) as Partial<Inbox>),
-    'has handleNow if and only if its definition says so',
+    "has handleNow with ack: 'handled'",
     'expected false to be true',
   ],
   [
-    'hides that it has handleNow',
-    () => ({ handlesNow: false }),
-    'has handleNow if and only if its definition says so',
-    'expected true to be false',
+    'calls an event handled whose handler failed',
+    withMethods((inbox) => ({
+      handleNow: async (accepted) => ((await inbox.handleNow?.(accepted)) ? 'handled' : 'failed'),
+    })),
+    'answers what its handlers made of an event, and then calls it a duplicate',
+    "expected 'handled' to be 'failed'",
   ],
   [
     'accepts everything',
@@ -491,7 +493,7 @@ describe('the contract suite of inboxes', () => {
     const right = subjectOf(() => ({}))
     expect(
       await failuresOf((runner) =>
-        inboxContract(right, runner, { reads: true, expects: true, strict: true, limits: true }),
+        inboxContract(right, runner, { reads: true, expects: true, strict: true, limits: true, handlesNow: true }),
       ),
     ).toEqual({})
   })
@@ -499,7 +501,14 @@ describe('the contract suite of inboxes', () => {
   test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
     expect(
       await failuresOf(
-        (runner) => inboxContract(subjectOf(wrong), runner, { reads: true, expects: true, strict: true, limits: true }),
+        (runner) =>
+          inboxContract(subjectOf(wrong), runner, {
+            reads: true,
+            expects: true,
+            strict: true,
+            limits: true,
+            handlesNow: true,
+          }),
         caughtBy,
       ),
     ).toEqual({

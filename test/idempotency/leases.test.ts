@@ -432,6 +432,20 @@ describe('an event that the store could not record as done', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
+  test('is not replayed as a dead letter before it is recorded', async () => {
+    const { inbox, calls, intercept } = machine()
+    await inbox.accept(eventOf('one'))
+    intercept.complete = down
+    ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [] })
+    await vi.advanceTimersByTimeAsync(leaseMs)
+    await expect((async () => inbox.deadLetters.replay('one'))()).rejects.toMatchObject({ code: 'in_progress' })
+    delete intercept.complete
+    await vi.advanceTimersByTimeAsync(leaseMs / 3)
+    expect(await inbox.deadLetters.replay('one')).toBe(true)
+    ;(await calls.next()).finish()
+    expect(await inbox.close()).toEqual({ unfinished: [] })
+  })
+
   test('is recorded again, without a warning of a lost lease, when only the answer was lost', async () => {
     const { inbox, calls, intercept, warnings } = machine()
     await inbox.accept(eventOf('one'))

@@ -12,10 +12,10 @@ const most = {
   pglite: 180,
   bullmq: 2_341,
   engine: 380,
-  memory: 831,
+  memory: 1_207,
   operations: 802,
   queue: 110,
-  '.': 1_870,
+  '.': 1_640,
 }
 
 const root = fileURLToPath(new URL('../../src/inbox', import.meta.url))

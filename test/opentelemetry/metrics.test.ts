@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { WebhookError } from '../../src/errors.ts'
 import type { InboxStats } from '../../src/inbox/reading.ts'
-import { memoryInbox, type ReceiverOptions, urlToken } from '../../src/index.ts'
+import { lruStore, memoryInbox, type ReceiverOptions, urlToken } from '../../src/index.ts'
 import { openTelemetry } from '../../src/opentelemetry/index.ts'
 import { deliver, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
 import { loopedInbox } from '../inbox/queue/looped-inbox.ts'
@@ -100,7 +100,7 @@ test('runs, attempts and events are measured by handler, type and outcome', asyn
 })
 
 test('histograms have bounds that suit their values, those of the conventions if there are some', async () => {
-  const { receiver } = namedReceiver()
+  const { receiver } = namedReceiver({ inbox: memoryInbox({ store: lruStore() }) })
   receiver.on('encoding.finished', () => {})
   await deliver(receiver, samplePayload('encoding.finished'), { sign })
   await exported('process')
@@ -138,7 +138,7 @@ test('keys with two payloads are counted by type', async () => {
 })
 
 test('the steps of the storage are measured', async () => {
-  const { receiver, ofReceiver } = namedReceiver()
+  const { receiver, ofReceiver } = namedReceiver({ inbox: memoryInbox({ store: lruStore() }) })
   receiver.on('encoding.finished', () => {})
   await deliver(receiver, samplePayload('encoding.finished'), { sign })
   await exportMetrics()

@@ -1,8 +1,19 @@
 import { ChurnMap } from '../../internal/churn-map.ts'
-import type { AttemptResult, InboxHost } from '../inbox.ts'
+import type { RetryResult } from '../engine/attempts.ts'
+import type { AttemptResult } from '../inbox.ts'
 import { Lanes } from '../lanes.ts'
-import { type Job, JobAttempt, type Slots } from './job.ts'
-import type { MemorySettling } from './settle.ts'
+import type { Job, Slots } from './job.ts'
+
+/** The result of a job's last attempt. */
+export type LastResult = Exclude<AttemptResult, RetryResult>
+
+/** What the engine does with a job. */
+export interface JobWork {
+  /** Makes an attempt. Never rejects. */
+  attempt(job: Job): Promise<AttemptResult>
+  /** Ends a job with the result of its last attempt. */
+  settle(job: Job, result: LastResult): void
+}
 
 /**
  * Runs the events of an inbox in memory: those of a media item one by one, in order, and media items side by side. A job
@@ -10,18 +21,16 @@ import type { MemorySettling } from './settle.ts'
  * at the end of its lane, in strict order as its first, which the others wait for.
  */
 export class MemoryEngine implements Slots {
-  readonly #handle: InboxHost['handle']
-  readonly #settling: MemorySettling
+  readonly #work: JobWork
   readonly #isStrict: boolean
   /** A lane is known by its first job. */
   readonly #lanes: Lanes<Job>
   /** The last job of each lane. */
   readonly #last = new ChurnMap<string, Job>()
 
-  constructor({ handle, order }: Pick<InboxHost, 'handle' | 'order'>, settling: MemorySettling, concurrency: number) {
-    this.#handle = handle
-    this.#settling = settling
-    this.#isStrict = order === 'strict'
+  constructor(work: JobWork, isStrict: boolean, concurrency: number) {
+    this.#work = work
+    this.#isStrict = isStrict
     this.#lanes = new Lanes(concurrency, (job) => this.#start(job))
   }
 
@@ -31,11 +40,6 @@ export class MemoryEngine implements Slots {
 
   /** Adds a job at the end of its lane. */
   add(job: Job): void {
-    job.wait()
-    this.#enqueue(job)
-  }
-
-  #enqueue(job: Job): void {
     const last = this.#last.get(job.lane)
     this.#last.set(job.lane, job)
     if (last === undefined) this.#lanes.add(job)
@@ -53,10 +57,10 @@ export class MemoryEngine implements Slots {
   #due(job: Job): void {
     job.wait()
     if (this.#isStrict) this.#lanes.add(job)
-    else this.#enqueue(job)
+    else this.add(job)
   }
 
-  /** Goes on with the lane of a job that ended while it waited for its retry. */
+  /** Goes on with the lane of a job that is about to end while it waits for its retry. */
   lost(job: Job): void {
     if (this.#isStrict && job.state === 'retrying') this.#readyNext(job)
   }
@@ -69,30 +73,15 @@ export class MemoryEngine implements Slots {
 
   #start(job: Job): void {
     if (job.hasEnded) return this.#ended(job)
-    const attempt = new JobAttempt(job, this)
-    job.start(attempt)
-    const renewing = job.renewed()
-    if (renewing === undefined) return this.#run(job, attempt)
-    void renewing.then(() => this.#run(job, attempt))
+    void this.#work.attempt(job).then((result) => this.#finished(job, result))
   }
 
-  #run(job: Job, attempt: JobAttempt): void {
-    // Its lease may have been lost, or the inbox may have closed.
+  #finished(job: Job, result: AttemptResult): void {
     if (job.hasEnded) return this.#ended(job)
-    void this.#handle(job.accepted, attempt).then((result) => this.#finished(job, attempt, result))
-  }
-
-  #finished(job: Job, attempt: JobAttempt, result: AttemptResult): void {
-    if (job.hasEnded) return this.#ended(job)
-    if (result.status !== 'retry' || job.once) this.#settling.settle(job, result)
-    else if (attempt.aborted) {
-      // The lease expired. The job keeps its turn, and goes on unless another process has it.
-      job.completed = result.completed
-      return this.#start(job)
-    } else {
+    if (result.status === 'retry') {
       job.retry(result, () => this.#due(job))
       if (this.#isStrict) return this.#lanes.done()
-    }
+    } else this.#work.settle(job, result)
     this.#ended(job)
   }
 

@@ -25,7 +25,7 @@ export class MemoryEvents implements InboxEvents {
 
   get(key: string): EventRecord | undefined {
     const job = this.#jobs.get(key)
-    if (job && job.state !== 'claiming') return job.shown()
+    if (job !== undefined) return job.shown()
     const deadEvent = this.#deadLetters.event(key)
     return deadEvent && deadRecord(deadEvent)
   }
@@ -43,8 +43,7 @@ export class MemoryEvents implements InboxEvents {
   }
 
   *#all(): IterableIterator<EventRecord> {
-    // An event is accepted only once its claim is.
-    for (const job of this.#jobs) if (job.state !== 'claiming') yield job.shown()
+    for (const job of this.#jobs) yield job.shown()
     for (const deadEvent of this.#deadLetters.events()) yield deadRecord(deadEvent)
   }
 }

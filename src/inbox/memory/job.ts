@@ -1,10 +1,9 @@
 import { sizeOf } from '../../events/json.ts'
-import type { Claim, Claims } from '../../idempotency/store.ts'
 import { LazyAbort } from '../../internal/lazy-abort.ts'
 import { maxWaitMs, type Timer } from '../../internal/timers.ts'
 import type { RetryResult } from '../engine/attempts.ts'
 import { awaitedBy, withFailure } from '../engine/stored.ts'
-import type { AcceptedEvent, Attempt, ImmediateResult } from '../inbox.ts'
+import type { AcceptedEvent, Attempt } from '../inbox.ts'
 import type { EventRecord, FailedAttempt, HandlerFailure } from '../reading.ts'
 
 /** Attempts at an event before it became this job. Handlers that succeeded don't run again. */
@@ -19,33 +18,29 @@ export interface EarlierAttempts {
 /**
  * How a job ended.
  *
- * - `handled`, `dead-lettered`: recorded.
- * - `failed`: its claim or its `handleNow` attempt failed.
- * - `duplicate`, `in-progress`: the idempotency store's answer.
+ * - `handled`: every handler has finished.
+ * - `failed`: it is a dead letter now. With `ack: 'handled'`, its one attempt failed.
+ * - `in-progress`: another process has it, since its lease was lost.
  * - `closing`: the inbox closed first.
  */
-export type JobEnd = Exclude<ImmediateResult, 'overloaded'> | 'dead-lettered'
+export type JobEnd = 'handled' | 'failed' | 'in-progress' | 'closing'
 
 const none: EarlierAttempts = { attempts: 0, completed: [] }
 
 /**
- * - `claiming`: the idempotency store has not answered yet. Nobody sees the job.
  * - `waiting`: for its turn in its lane, and then for a slot.
  * - `running`: an attempt has a slot. Again in the same slot if the lease of the one before had expired.
  * - `limited`: the attempt waits for the limit of a handler, without a slot.
  * - `retrying`: waits for its next attempt.
- * - `recording`: its handlers have ended, but the result is not recorded yet.
  */
-export type JobState = 'claiming' | 'waiting' | 'running' | 'limited' | 'retrying' | 'recording' | 'ended'
+export type JobState = 'waiting' | 'running' | 'limited' | 'retrying' | 'ended'
 
 /** What a job can become. Any can end: its lease can be lost, and the inbox can close. */
 export const transitions: Readonly<Record<JobState, readonly JobState[]>> = {
-  claiming: ['waiting', 'ended'],
   waiting: ['running', 'ended'],
-  running: ['running', 'limited', 'retrying', 'recording', 'ended'],
+  running: ['running', 'limited', 'retrying', 'ended'],
   limited: ['running', 'ended'],
   retrying: ['waiting', 'ended'],
-  recording: ['ended'],
   ended: [],
 }
 
@@ -57,42 +52,26 @@ export class Job {
   next: Job | undefined
   readonly accepted: AcceptedEvent
   readonly size: number
-  /** A single attempt, whose result a caller awaits. */
-  readonly once: boolean
   /** Number of the current or next attempt. */
   number: number
   completed: readonly string[]
   failedAttempts: readonly FailedAttempt[]
   attempt: JobAttempt | undefined
-  claim: Promise<Claim> | undefined
   /** Waiting or running since, or due at while `retrying` (ms since the epoch). */
   since: number
-  readonly #claims: Claims
-  #state: JobState = 'claiming'
+  #state: JobState = 'waiting'
   #retryTimer: Timer | undefined
   #onEnd: ((end: JobEnd) => void)[] | undefined
 
-  constructor(accepted: AcceptedEvent, claims: Claims, earlier = none, once = false) {
+  constructor(accepted: AcceptedEvent, earlier = none) {
     this.key = accepted.event.key
     this.lane = accepted.event.mediaId
     this.accepted = accepted
     this.size = sizeOf(accepted.event)
-    this.once = once
     this.since = earlier.since ?? accepted.receivedAt.getTime()
     this.number = earlier.attempts + 1
     this.completed = earlier.completed
     this.failedAttempts = earlier.failedAttempts ?? []
-    this.#claims = claims
-  }
-
-  /** True while the lease of its claim has expired by this process's clock. */
-  get isOver(): boolean {
-    return this.#claims.isOver?.(this.key) === true
-  }
-
-  /** Resolves once an expired lease is renewed or lost. `undefined` if it has not expired. */
-  renewed(): Promise<undefined> | undefined {
-    return this.#claims.renewed?.(this.key)
   }
 
   get state(): JobState {
@@ -103,7 +82,7 @@ export class Job {
     return this.#state === 'ended'
   }
 
-  /** It is accepted, or its retry is due. */
+  /** Its retry is due. */
   wait(): void {
     this.#become('waiting')
     clearTimeout(this.#retryTimer)
@@ -136,10 +115,6 @@ export class Job {
     this.#retryTimer = setTimeout(due, Math.min(delayMs, maxWaitMs))
   }
 
-  record(): void {
-    this.#become('recording')
-  }
-
   #become(state: JobState): void {
     if (!transitions[this.#state].includes(state)) throw new Error(`a job that is ${this.#state} can't be ${state}`)
     this.#state = state
@@ -149,11 +124,10 @@ export class Job {
     return failures.length === 0 ? this.failedAttempts : withFailure(this.failedAttempts, this.number, failures)
   }
 
-  /** The state to show. While its result is being recorded, the job still counts as running. */
+  /** The state to show. */
   get shownState(): 'waiting' | 'running' | 'retrying' {
     const { state } = this
-    if (state === 'retrying') return state
-    return state === 'running' || state === 'recording' ? 'running' : 'waiting'
+    return state === 'retrying' || state === 'running' ? state : 'waiting'
   }
 
   shown(): EventRecord {
@@ -173,13 +147,12 @@ export class Job {
     this.attempt?.abort(reason)
   }
 
-  /** Resolves when the job ends, with the outcome for `handleNow` and `waitUntil`. */
-  async result(): Promise<ImmediateResult> {
-    const end = await new Promise<JobEnd>((resolve) => {
+  /** Resolves when the job ends. */
+  ended(): Promise<JobEnd> {
+    return new Promise((resolve) => {
       this.#onEnd ??= []
       this.#onEnd.push(resolve)
     })
-    return end === 'dead-lettered' ? 'failed' : end
   }
 
   end(end: JobEnd): void {
@@ -207,11 +180,6 @@ export class JobAttempt extends LazyAbort implements Attempt {
     this.completed = job.completed
     this.#job = job
     this.#slots = slots
-  }
-
-  /** Checks the clock: after a suspension, callers may run before the timer that aborts attempts. */
-  override get aborted(): boolean {
-    return super.aborted || this.#job.isOver
   }
 
   whileWaiting(turn: Promise<void>): Promise<void> {

@@ -8,7 +8,7 @@ import type { Job, JobEnd } from './job.ts'
 /** Memory budget for events (bytes): 64 MiB for 10,000 waiting ones, and room for 1,000 running ones. */
 const memoryFor = (maxWaiting: number): number => (maxWaiting + 1_000) * 6_100
 
-/** Every unfinished event, by key. Its duplicates never reach the store. */
+/** Every unfinished event, by key. */
 export class Jobs {
   readonly #byKey = new ChurnMap<string, Job>()
   #bytes = 0
@@ -22,9 +22,9 @@ export class Jobs {
     return this.#byKey.get(key)
   }
 
-  /** Returns `true` if either the count of waiting events or the memory of all has reached its limit. */
-  isFull(waiting: number, maxWaiting: number): boolean {
-    return waiting >= maxWaiting || this.#bytes >= memoryFor(maxWaiting)
+  /** Returns `true` if either the count of waiting events or the memory of all, with `bytes` more, has reached its limit. */
+  isFull(waiting: number, maxWaiting: number, bytes: number): boolean {
+    return waiting >= maxWaiting || this.#bytes + bytes >= memoryFor(maxWaiting)
   }
 
   add(job: Job): void {
@@ -57,14 +57,12 @@ export class Jobs {
     })
   }
 
-  /** Stops all jobs, or those in the given states, and returns the accepted ones. */
-  release(states?: readonly Job['state'][]): readonly UnfinishedEvent[] {
+  /** Stops all jobs and returns their events. */
+  release(): readonly UnfinishedEvent[] {
     const unfinished: UnfinishedEvent[] = []
     for (const job of this) {
-      const { state, shownState } = job
-      if (states !== undefined && !states.includes(state)) continue
       job.stop(new WebhookError('closing', 'the inbox is closing'))
-      if (state !== 'claiming') unfinished.push({ ...job.accepted, state: shownState })
+      unfinished.push({ ...job.accepted, state: job.shownState })
       this.end(job, 'closing')
     }
     return unfinished

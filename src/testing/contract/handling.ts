@@ -11,6 +11,7 @@ import type {
   HandlerName,
   Inbox,
   InboxDefinition,
+  InboxHost,
 } from '../../inbox/inbox.ts'
 import type { InboxStats } from '../../inbox/reading.ts'
 import type { Logger } from '../../internal/logger.ts'
@@ -43,6 +44,7 @@ export function openInbox(
   definition: InboxDefinition,
   logger = silent,
   order?: EventOrder,
+  ack?: InboxHost['ack'],
 ): {
   readonly inbox: Inbox
   readonly calls: Calls
@@ -83,6 +85,7 @@ export function openInbox(
     parse,
     logger,
     order,
+    ack,
     observe: (observer) => observers.push(observer),
   })
   const calls: Calls = {

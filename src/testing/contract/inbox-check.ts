@@ -60,6 +60,11 @@ export interface InboxFeatures {
    * @defaultValue false
    */
   readonly late?: boolean
+  /**
+   * `true` if it has `handleNow`, for `ack: 'handled'`.
+   * @defaultValue false
+   */
+  readonly handlesNow?: boolean
 }
 
 export interface InboxCheck {

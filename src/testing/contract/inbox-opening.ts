@@ -1,4 +1,4 @@
-import { openInbox } from './handling.ts'
+import { eventOf, openInbox } from './handling.ts'
 import { type Check, codeOf } from './inbox-check.ts'
 
 export function checkOpening(check: Check): void {
@@ -13,7 +13,28 @@ export function checkOpening(check: Check): void {
     expect(await codeOf(openAgain)).toBe('invalid_option')
   })
 
-  check('has handleNow if and only if its definition says so', async ({ inbox, definition, expect }) => {
-    expect(inbox.handleNow !== undefined).toBe(definition.handlesNow === true)
-  })
+  check(
+    "has handleNow with ack: 'handled'",
+    async ({ inbox, expect }) => {
+      expect(inbox.handleNow !== undefined).toBe(true)
+    },
+    'handlesNow',
+  )
+
+  check(
+    'answers what its handlers made of an event, and then calls it a duplicate',
+    async ({ inbox, calls, expect }) => {
+      const handleNow = async () => (await inbox.handleNow?.(eventOf('now'))) ?? 'no handleNow'
+      const failing = handleNow()
+      ;(await calls.next()).finish({ status: 'dead', completed: ['a'], failures: [] })
+      expect(await failing).toBe('failed')
+      const again = handleNow()
+      const second = await calls.next()
+      expect(second.attempt.completed).toEqual(['a'])
+      second.finish()
+      expect(await again).toBe('handled')
+      expect(await handleNow()).toBe('duplicate')
+    },
+    'handlesNow',
+  )
 }

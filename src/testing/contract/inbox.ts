@@ -49,8 +49,10 @@ export function inboxContract(
     strict = false,
     limits = false,
     late = false,
+    handlesNow = false,
   } = features
-  const has = { ordered, keepsEvents, transactions: hasTransactions, reads, expects, pauses, strict, limits, late }
+  const optional = { transactions: hasTransactions, reads, expects, pauses, strict, limits, late, handlesNow }
+  const has = { ordered, keepsEvents, ...optional }
   const check: Check = (name, run, needs) => {
     if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
@@ -59,6 +61,7 @@ export function inboxContract(
         definition,
         undefined,
         needs === 'strict' ? 'strict' : 'loose',
+        needs === 'handlesNow' ? 'handled' : 'accepted',
       )
       try {
         if ((transactions !== undefined) !== hasTransactions)
@@ -73,6 +76,8 @@ export function inboxContract(
           throw new Error('give the suite `{ strict: true }` for an inbox that can keep a strict order')
         if ((definition.limits === true) !== limits)
           throw new Error('give the suite `{ limits: true }` for an inbox whose attempts can wait for a limit')
+        if ((definition.handlesNow === true) !== handlesNow)
+          throw new Error("give the suite `{ handlesNow: true }` for an inbox that can be used with ack: 'handled'")
         await run({ inbox, definition, ordered, transactions, calls, changes, observers, expect })
       } finally {
         calls.finishAll()

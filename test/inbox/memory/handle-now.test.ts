@@ -11,7 +11,7 @@ const withCode = (code: string) => expect.objectContaining({ name: 'WebhookError
 const failed = (completed: string[]): AttemptResult => ({ status: 'dead', completed, failures: [] })
 
 const open = (options: MemoryInboxOptions, logger = silent) => {
-  const { inbox, calls } = openInbox(memoryInbox(options), logger)
+  const { inbox, calls } = openInbox(memoryInbox(options), logger, 'loose', 'handled')
   return { inbox: inbox as Required<Inbox>, calls }
 }
 

@@ -1,33 +1,29 @@
 import { expect, test } from 'vitest'
-import { ownClaims } from '../../../src/idempotency/lru.ts'
 import { Job, JobAttempt, type JobState, transitions } from '../../../src/inbox/memory/job.ts'
 import { eventOf } from '../../support/inbox.ts'
 
 const slots = { whileWaiting: async () => {} }
 
 /** What makes a job what it is to become. */
-const steps: Readonly<Record<Exclude<JobState, 'claiming'>, (job: Job) => void>> = {
+const steps: Readonly<Record<JobState, (job: Job) => void>> = {
   waiting: (job) => job.wait(),
   running: (job) => (job.state === 'limited' ? job.goOn() : job.start(new JobAttempt(job, slots))),
   limited: (job) => job.limit(),
   retrying: (job) => job.retry({ status: 'retry', delayMs: 60_000, completed: [], failures: [] }, () => {}),
-  recording: (job) => job.record(),
   ended: (job) => job.end('handled'),
 }
 
 /** The shortest way to each state. */
 const ways: Readonly<Record<JobState, readonly (keyof typeof steps)[]>> = {
-  claiming: [],
-  waiting: ['waiting'],
-  running: ['waiting', 'running'],
-  limited: ['waiting', 'running', 'limited'],
-  retrying: ['waiting', 'running', 'retrying'],
-  recording: ['waiting', 'running', 'recording'],
+  waiting: [],
+  running: ['running'],
+  limited: ['running', 'limited'],
+  retrying: ['running', 'retrying'],
   ended: ['ended'],
 }
 
 const jobIn = (state: JobState): Job => {
-  const job = new Job(eventOf('key'), ownClaims())
+  const job = new Job(eventOf('key'))
   for (const step of ways[state]) steps[step](job)
   expect(job.state).toBe(state)
   return job
@@ -55,7 +51,7 @@ test.each(pairs.filter(([from, to]) => !transitions[from].includes(to) && !(from
 
 test('a job ends once', async () => {
   const job = jobIn('running')
-  const result = job.result()
+  const result = job.ended()
   job.end('closing')
   job.end('handled')
   expect(await result).toBe('closing')
