@@ -12,7 +12,7 @@ const most = {
   pglite: 180,
   bullmq: 2_341,
   engine: 380,
-  memory: 1_207,
+  memory: 1_190,
   operations: 802,
   queue: 110,
   '.': 1_640,

@@ -246,17 +246,17 @@ describe('the size', () => {
 
   // CommonJS adds the wrappers of its exports.
   test.each([
-    ['esm', 24_650],
-    ['cjs', 24_850],
-  ] as const)('of the quick start, minified and compressed, is about 24.6 kB as %s', async (format, most) => {
+    ['esm', 24_850],
+    ['cjs', 25_050],
+  ] as const)('of the quick start, minified and compressed, is about 24.8 kB as %s', async (format, most) => {
     const { code } = await bundle(quickStart, { format, minify: true, external: ['zod', 'lru-cache'] })
     expect(state(`quick start, brotli, ${format}`, brotliCompressSync(code).length)).toBeLessThanOrEqual(most)
   })
 
-  test.each(formats)('of a whole function is at most 113 kB, minified, as %s', async (format) => {
+  test.each(formats)('of a whole function is at most 114 kB, minified, as %s', async (format) => {
     const lambda = `${quickStart}; export { fetchHandler } from 'media-webhooks/fetch'`
     const { code } = await bundle(lambda, { format, minify: true })
-    expect(state(`a function, minified, ${format}`, Buffer.byteLength(code))).toBeLessThanOrEqual(113_000)
+    expect(state(`a function, minified, ${format}`, Buffer.byteLength(code))).toBeLessThanOrEqual(114_000)
   })
 })
 

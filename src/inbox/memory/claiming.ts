@@ -16,7 +16,7 @@ import type {
 } from '../inbox.ts'
 import type { InboxStats } from '../reading.ts'
 import { MemoryInbox, type MemorySettings } from './inbox.ts'
-import { type EarlierAttempts, Job, JobAttempt, type JobEnd, type Slots } from './job.ts'
+import { type EarlierAttempts, Job, JobAttempt, type JobEnd } from './job.ts'
 
 /** Failed events whose completed handlers are remembered. */
 const maxFailed = 10_000
@@ -82,41 +82,34 @@ export class ClaimingInbox extends MemoryInbox {
     return isPromise(answer) ? answer.then(acceptanceOf) : acceptanceOf(answer)
   }
 
-  /** Resolves once the store knows what became of the event. */
-  async #ended(key: string, answer: MaybePromise<Answer> | undefined): Promise<JobEnd | undefined> {
-    try {
-      await answer
-      const end = await this.jobs.get(key)?.ended()
-      await this.#recording.get(key)?.ended
-      return end
-    } catch {
-      // The sender is told.
-      return undefined
-    }
+  /** Never rejects: the sender is told of a failed claim. */
+  async #ended(key: string, answer: MaybePromise<Answer> | undefined): Promise<unknown> {
+    const said = await Promise.resolve(answer).catch(() => {})
+    return said === 'claimed' ? this.#endOf(key) : said
   }
 
-  async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
+  handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
     const { key } = accepted.event
     const known = this.#immediate.get(key)
     if (known !== undefined) return known
-    const result = this.#handleNow(accepted)
+    const result = this.#handleNow(accepted).finally(() => this.#immediate.delete(key))
     this.#immediate.set(key, result)
-    try {
-      return await result
-    } finally {
-      this.#immediate.delete(key)
-    }
+    return result
   }
 
   async #handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
     const { key } = accepted.event
-    if (this.#recording.has(key)) return 'duplicate'
-    if (this.jobs.get(key) === undefined) {
+    if (!this.holds(key)) {
       const answer = await this.#claim(accepted, this.#failed.get(key))
       if (answer !== 'claimed') return answer === 'done' ? 'duplicate' : answer
     }
-    const end = await (this.jobs.get(key) as Job).ended()
-    return (await this.#recording.get(key)?.ended) === false ? 'closing' : end
+    return this.#endOf(key)
+  }
+
+  /** How an unfinished event ended, once the store knows. */
+  async #endOf(key: string): Promise<JobEnd> {
+    const end = await this.jobs.get(key)?.ended()
+    return (await this.#recording.get(key)?.ended) === false ? 'closing' : (end ?? 'handled')
   }
 
   /** `claimed`: the event is in its lane. */
@@ -157,7 +150,7 @@ export class ClaimingInbox extends MemoryInbox {
     await this.#claims.renewed?.(job.key)
     // Its lease may have been lost, or the inbox may have closed.
     if (job.hasEnded) return stopped
-    const attempt = new ClaimedJobAttempt(job, this.engine, this.#claims)
+    const attempt = new JobAttempt(job, this.engine, () => this.#claims.isOver?.(job.key) === true)
     const result = await super.attempt(job, attempt)
     if (job.hasEnded || result.status === 'done') return result
     if (this.#immediate.has(job.key)) this.#fail(job, result.completed)
@@ -222,16 +215,14 @@ export class ClaimingInbox extends MemoryInbox {
 
   protected override async end(timeoutMs: number): Promise<CloseReport> {
     const startedAt = performance.now()
-    const inTime = async (ended: Promise<unknown>[]) => {
-      const leftMs = Math.max(0, timeoutMs - (performance.now() - startedAt))
-      if (ended.length > 0) await within(Math.min(leftMs, maxWaitMs), Promise.allSettled(ended), () => {})
-      return leftMs
-    }
+    const leftMs = () => Math.max(0, timeoutMs - (performance.now() - startedAt))
+    const inTime = (ended: readonly Promise<unknown>[]) =>
+      within(Math.min(leftMs(), maxWaitMs), Promise.allSettled(ended), () => {})
     this.retryNow()
-    await inTime([...this.#claiming.values()].map(({ answer }) => answer))
+    await inTime(Array.from(this.#claiming.values(), ({ answer }) => answer))
     this.#isOver = true
-    const { unfinished } = await super.end(await inTime([]))
-    await inTime([...this.#recording.values()].map(({ ended }) => ended))
+    const { unfinished } = await super.end(leftMs())
+    await inTime(Array.from(this.#recording.values(), ({ ended }) => ended))
     const unrecorded = [...this.#recording.values()]
     // Let the leases expire instead of releasing them: a handler may ignore its signal and still be running.
     this.#claims.stop()
@@ -239,22 +230,6 @@ export class ClaimingInbox extends MemoryInbox {
     return {
       unfinished: [...unfinished, ...unrecorded.map(({ accepted }) => ({ ...accepted, state: 'running' as const }))],
     }
-  }
-}
-
-class ClaimedJobAttempt extends JobAttempt {
-  readonly #claims: Claims
-  readonly #key: string
-
-  constructor(job: Job, slots: Slots, claims: Claims) {
-    super(job, slots)
-    this.#claims = claims
-    this.#key = job.key
-  }
-
-  /** Checks the clock: after a suspension, callers may run before the timer that aborts attempts. */
-  override get aborted(): boolean {
-    return super.aborted || this.#claims.isOver?.(this.#key) === true
   }
 }
 

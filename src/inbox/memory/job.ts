@@ -173,13 +173,21 @@ export class JobAttempt extends LazyAbort implements Attempt {
   run: Attempt['run']
   readonly #job: Job
   readonly #slots: Slots
+  readonly #isOver: (() => boolean) | undefined
 
-  constructor(job: Job, slots: Slots) {
+  /** @param isOver tells, by the clock, that the event may be another process's by now */
+  constructor(job: Job, slots: Slots, isOver?: () => boolean) {
     super()
+    this.#isOver = isOver
     this.number = job.number
     this.completed = job.completed
     this.#job = job
     this.#slots = slots
+  }
+
+  /** Checks the clock: after a suspension, callers may run before the timer that aborts attempts. */
+  override get aborted(): boolean {
+    return super.aborted || this.#isOver?.() === true
   }
 
   whileWaiting(turn: Promise<void>): Promise<void> {
