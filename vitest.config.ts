@@ -16,10 +16,12 @@ const slow = [
   'test/{inbox/{guide,pglite}/*,contract/inbox-pglite}.test.ts',
   // Processes that are started again and again, files that take long to fill, and the compiler.
   'test/inbox/sqlite/{reading,opening,load,load-at-start,pausing,recovery,upkeep,file,clean-up,expectations}.test.ts',
+  'test/inbox/sqlite/{suspects,hot-reload,unreadable,lost-file,clock,retry-from-outside}.test.ts',
   'test/{dashboard/{access,export,mounting},docs/{code,senders},types/hovers}.test.ts',
   'test/cli/{dev,doctor,doctor-credentials,doctor-sample,inbox,trigger,inbox-story,inbox-sqlite-reading,inbox-packages,listen-forwarding}.test.ts',
   'test/{receiver,inbox/sqlite}/path.test.ts',
-  'test/{demo/scenes,adapters/unread-bodies,contract/wrong-adapters}.test.ts',
+  'test/{demo/scenes,adapters/{unread-bodies,close-server},contract/{wrong-adapters,adapter-fastify4}}.test.ts',
+  'test/{cli/completion,emulator/workspace/secrets}.test.ts',
   // Every platform as it is deployed.
   'test/{platforms,queues}/*.test.ts',
   'test/inbox/durable-object/{objects,kills}.test.ts',
