@@ -24,8 +24,19 @@ export interface LruStoreOptions {
 
 const defaults = { max: 100_000, ttlMs: 86_400_000, now: () => performance.now() }
 
-/** Keys of finished events. */
-export const finishedKeys = <Value extends string | true>({ max, ttlMs, now }: Required<LruStoreOptions> = defaults) =>
+/** Keys of finished events. Not the cache's own type: its declarations need those of Node. */
+export interface FinishedKeys<Value> {
+  get(key: string): Value | undefined
+  peek(key: string): Value | undefined
+  has(key: string): boolean
+  set(key: string, value: Value): unknown
+}
+
+export const finishedKeys = <Value extends string | true>({
+  max,
+  ttlMs,
+  now,
+}: Required<LruStoreOptions> = defaults): FinishedKeys<Value> =>
   // lru-cache never expires an entry added at time 0, where test clocks begin.
   new LRUCache<string, Value>({ max, ttl: ttlMs, ttlResolution: 0, perf: { now: () => now() + 1 } })
 

@@ -253,10 +253,10 @@ describe('the size', () => {
     expect(state(`quick start, brotli, ${format}`, brotliCompressSync(code).length)).toBeLessThanOrEqual(most)
   })
 
-  test.each(formats)('of a whole function is at most 114 kB, minified, as %s', async (format) => {
+  test.each(formats)('of a whole function is about 114 kB, minified, as %s', async (format) => {
     const lambda = `${quickStart}; export { fetchHandler } from 'media-webhooks/fetch'`
     const { code } = await bundle(lambda, { format, minify: true })
-    expect(state(`a function, minified, ${format}`, Buffer.byteLength(code))).toBeLessThanOrEqual(114_000)
+    expect(state(`a function, minified, ${format}`, Buffer.byteLength(code))).toBeLessThanOrEqual(114_100)
   })
 })
 

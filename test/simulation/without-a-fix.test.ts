@@ -66,7 +66,7 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /the expectation of event \d+ stays open/,
   },
   'the deadline is lost between the claim of an event and its handling': {
-    file: 'src/inbox/memory.ts',
+    file: 'src/inbox/memory/inbox.ts',
     fix: 'if (changes !== undefined) this.#expectations.apply(job.lane, changes)',
     without: '',
     finding: /its expectation was neither ended nor reported/,

@@ -1,7 +1,6 @@
-import type { LRUCache } from 'lru-cache'
 import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/media-service/catalogue.ts'
-import { finishedKeys } from '../../idempotency/lru.ts'
+import { type FinishedKeys, finishedKeys } from '../../idempotency/lru.ts'
 import { type Logger, throttled } from '../../internal/logger.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { Closing } from '../closing.ts'
@@ -44,7 +43,7 @@ export class MemoryInbox implements Inbox {
   readonly #maxWaiting: number
   readonly #expectations: MemoryExpectations
   /** Keys of events that are done. */
-  #done: LRUCache<string, true> | undefined
+  #done: FinishedKeys<true> | undefined
 
   constructor(host: InboxHost, { concurrency, maxWaiting, maxDeadLetters }: MemorySettings) {
     const { parse, logger } = host
