@@ -180,6 +180,12 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'expected false to be true',
   ],
   [
+    'hides that it has handleNow',
+    () => ({ handlesNow: false }),
+    'has handleNow only if its definition says so',
+    "give the suite `{ handlesNow: true }` for an inbox that can be used with ack: 'handled'",
+  ],
+  [
     'calls an event handled whose handler failed',
     withMethods((inbox) => ({
       handleNow: async (accepted) => ((await inbox.handleNow?.(accepted)) ? 'handled' : 'failed'),

@@ -124,7 +124,7 @@ export class Job {
     return failures.length === 0 ? this.failedAttempts : withFailure(this.failedAttempts, this.number, failures)
   }
 
-  /** The state to show. */
+  /** The state to show. A job at a limit waits. */
   get shownState(): 'waiting' | 'running' | 'retrying' {
     const { state } = this
     return state === 'retrying' || state === 'running' ? state : 'waiting'
@@ -175,7 +175,7 @@ export class JobAttempt extends LazyAbort implements Attempt {
   readonly #slots: Slots
   readonly #isOver: (() => boolean) | undefined
 
-  /** @param isOver tells, by the clock, that the event may be another process's by now */
+  /** @param isOver tells whether the lease has expired by the clock: another process may have the event */
   constructor(job: Job, slots: Slots, isOver?: () => boolean) {
     super()
     this.#isOver = isOver

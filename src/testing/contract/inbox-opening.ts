@@ -13,6 +13,10 @@ export function checkOpening(check: Check): void {
     expect(await codeOf(openAgain)).toBe('invalid_option')
   })
 
+  check('has handleNow only if its definition says so', async ({ inbox, definition, expect }) => {
+    expect(inbox.handleNow === undefined || definition.handlesNow === true).toBe(true)
+  })
+
   check(
     "has handleNow with ack: 'handled'",
     async ({ inbox, expect }) => {
