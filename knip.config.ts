@@ -9,7 +9,7 @@ export default {
     'bench/children/*.ts',
     'docs/.vitepress/{config,theme/index}.ts',
     // The pages load them, by their paths.
-    'src/{dashboard,emulator}/page/browser.js',
+    'src/{operate/dashboard,service/emulator}/page/browser.js',
     'test/package/fixtures/**',
     'test/mutation/vitest.config.ts',
     'test/soak/*.ts',
@@ -17,7 +17,7 @@ export default {
     'test/platforms/lambda/{sandbox,functions/*}.ts',
     'test/queues/cloudflare/worker.ts',
     'test/inbox/sqlite/processes/*.ts',
-    'test/opentelemetry/processes/*.ts',
+    'test/operate/telemetry/processes/*.ts',
     'test/runtimes/{bun,deno,worker,worker-with-redis,inbox-server}.js',
     'examples/*/{server,worker,functions}.ts',
     'test/examples/frameworks/*.test.ts',

@@ -11,27 +11,27 @@ const slow = [
   'test/inbox/bullmq/**/*.test.ts',
   'test/inbox/postgres/**/!(kills).test.ts',
   'test/contract/{inbox-postgres-polling,database-postgres,store-redis-http}.test.ts',
-  'test/{inbox/bullmq,idempotency/redis,cli/inbox-postgres,cli/inbox-redis,opentelemetry/crash}.test.ts',
+  'test/{inbox/bullmq,idempotency/redis,cli/inbox-postgres,cli/inbox-redis,operate/telemetry/crash}.test.ts',
   // A Postgres inside the process, which takes seconds to start.
   'test/{inbox/{guide,pglite}/*,contract/inbox-pglite}.test.ts',
   // Processes that are started again and again, files that take long to fill, and the compiler.
   'test/inbox/sqlite/{reading,opening,load,load-at-start,pausing,recovery,upkeep,file,clean-up,expectations}.test.ts',
   'test/inbox/sqlite/{suspects,hot-reload,unreadable,lost-file,clock,retry-from-outside}.test.ts',
-  'test/{dashboard/{access,export,mounting},docs/{code,senders},types/hovers}.test.ts',
+  'test/{operate/dashboard/{access,export,mounting},docs/{code,senders},types/hovers}.test.ts',
   'test/cli/{dev,doctor,doctor-credentials,doctor-sample,inbox,trigger,inbox-story,inbox-sqlite-reading,inbox-packages,listen-forwarding}.test.ts',
   'test/{receiver,inbox/sqlite}/path.test.ts',
   'test/{demo/scenes,adapters/{unread-bodies,close-server},contract/{wrong-adapters,adapter-fastify4}}.test.ts',
-  'test/{cli/completion,emulator/workspace/secrets}.test.ts',
+  'test/{cli/completion,service/emulator/workspace/secrets}.test.ts',
   // Every platform as it is deployed.
   'test/{platforms,queues}/*.test.ts',
   'test/inbox/durable-object/{objects,kills}.test.ts',
   'test/contract/inbox-durable-object-from-worker.test.ts',
   // 40,000 deliveries, and 5,000 replays at 100 a second.
-  'test/{handlers/limits-for-an-hour,dashboard/page/large-replay}.test.ts',
+  'test/{handlers/limits-for-an-hour,operate/dashboard/page/large-replay}.test.ts',
   // A process with little memory.
   'test/inbox/memory/small-heap.test.ts',
   // Many random steps, much load, all defaults, and programs that are started again and again.
-  'test/{inbox/model,emulator/load,emulator/api/model,emulator/sending/outbox-limits}.test.ts',
+  'test/{inbox/model,service/emulator/{load,api/model,sending/outbox-limits}.test.ts',
   'test/simulation/without-a-fix.test.ts',
   'test/{docs/defaults,docs/getting-started,demo/start,demo/inbox,cli/process}.test.ts',
   'test/conformance/emulated-service.test.ts',
@@ -40,7 +40,7 @@ const slow = [
 ]
 
 /** Pages in Chromium. The files of a process share one browser. */
-const pages = ['test/{dashboard,emulator}/page/*.test.ts', 'test/docs/site/*.test.ts']
+const pages = ['test/{operate/dashboard,service/emulator}/page/*.test.ts', 'test/docs/site/*.test.ts']
 
 /** Tests of the package as a user installs it, which is built, packed and installed once before them. */
 const installed = ['test/{package,runtimes,examples}/**/*.test.ts']
@@ -50,10 +50,10 @@ const frameworks = ['test/examples/frameworks/*.test.ts', 'test/runtimes/inboxes
 
 /** Tests that change what the files of a process share: globals, modules, or its one OpenTelemetry SDK. */
 const alone = [
-  'test/opentelemetry/*.test.ts',
+  'test/operate/telemetry/*.test.ts',
   'test/{verify/web-crypto,adapters/shared/mounted-receiver,support/can-test}.test.ts',
   // They count the timers of their process, or run all of them.
-  'test/{client/aborting,inbox/operations/replay-all,dashboard/acting/bulk-actions,internal/{timers,scheduling},receiver/{closing,reading}}.test.ts',
+  'test/{service/client/aborting,inbox/operations/replay-all,operate/dashboard/acting/bulk-actions,internal/{timers,scheduling},receiver/{closing,reading}}.test.ts',
   'test/{idempotency/{leases,claims},inbox/memory/{expectations,timers},handlers/limiter,adapters/{fastify,close-server}}.test.ts',
   'test/{internal,inbox}/**/workers*.test.ts',
   'test/simulation/*.test.ts',

@@ -1,4 +1,4 @@
-import type { DeliveryRecord } from '../src/emulator/sending/sending.ts'
+import type { DeliveryRecord } from '../src/service/emulator/sending/sending.ts'
 import type { Payload } from '../src/testing/payload.ts'
 
 /** The fields that identify an event. The handlers get them from the wire, so their types are unknown. */

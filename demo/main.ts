@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { paintIf } from '../src/cli/shared/text.ts'
-import { createClient, registerWebhook } from '../src/client/index.ts'
 import { type Logger, urlToken } from '../src/index.ts'
+import { createClient, registerWebhook } from '../src/service/client/index.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { createHandlers, unpublished } from './handlers.ts'
 import { inboxEmpty, prepareStorage } from './inbox.ts'

@@ -4,9 +4,9 @@ import { createServer } from 'node:http'
 import express from 'express'
 import { expressHandler } from '../adapters/express.ts'
 import { listenOn } from '../src/cli/shared/serving.ts'
-import { tokenRule } from '../src/dashboard/access/local-only.ts'
-import { dashboard } from '../src/dashboard/index.ts'
 import type { Receiver } from '../src/index.ts'
+import { tokenRule } from '../src/operate/dashboard/access/local-only.ts'
+import { dashboard } from '../src/operate/dashboard/index.ts'
 
 const path = '/webhooks/media'
 

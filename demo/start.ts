@@ -1,6 +1,6 @@
 import { explainPort } from '../src/cli/shared/serving.ts'
-import { createEmulator } from '../src/emulator/index.ts'
 import { createReceiver, type Handler, type ReceiverOptions } from '../src/index.ts'
+import { createEmulator } from '../src/service/emulator/index.ts'
 import type { Arguments } from './arguments.ts'
 import { createPublisher, publishAttempts } from './handlers.ts'
 import type { Printer } from './print.ts'

@@ -1,4 +1,3 @@
-export type { BodyReader, Delivery, DeliveryHeaders, ParsedBody } from './delivery.ts'
 export { WebhookError, type WebhookErrorCode, webhookErrorCodes } from './errors.ts'
 export { defineSender, type SenderDefinition, type SenderReading } from './events/define-sender.ts'
 export type { UnknownEventType } from './events/event.ts'
@@ -112,6 +111,7 @@ export type { HashAlgorithm, SignatureEncoding } from './internal/crypto/encodin
 export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'
 export type { Acknowledgement, DeliveryOutcome, RejectionCode } from './receiver/acknowledgement.ts'
+export type { BodyReader, Delivery, DeliveryHeaders, ParsedBody } from './receiver/delivery.ts'
 export type { ConflictReport, DeliveryReport, Hooks } from './receiver/hooks.ts'
 export type { Receiver, ReceiverOptions, ReceiverSetup } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'

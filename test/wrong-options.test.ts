@@ -3,13 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { fastifyReceiver } from '../adapters/fastify.ts'
 import { fetchHandler } from '../adapters/fetch.ts'
 import { closeServer } from '../adapters/node.ts'
-import { createClient, registerWebhook, watchWebhook } from '../src/client/index.ts'
-import { durableObjectStore } from '../src/cloudflare.ts'
-import { dashboard } from '../src/dashboard/index.ts'
-import { createEmulator } from '../src/emulator/index.ts'
 import { redisStore } from '../src/idempotency/redis.ts'
 import { openInboxQueue } from '../src/inbox/bullmq/inspection.ts'
 import { bullmqInbox } from '../src/inbox/bullmq.ts'
+import { durableObjectStore } from '../src/inbox/durable-object/cloudflare.ts'
 import { durableObjectInbox, inboxObject } from '../src/inbox/durable-object.ts'
 import { pgliteInbox } from '../src/inbox/pglite.ts'
 import { migrate, openInboxDatabase } from '../src/inbox/postgres/inspection.ts'
@@ -28,7 +25,10 @@ import {
   unverified,
   urlToken,
 } from '../src/index.ts'
-import { openTelemetry } from '../src/opentelemetry/index.ts'
+import { dashboard } from '../src/operate/dashboard/index.ts'
+import { openTelemetry } from '../src/operate/telemetry/index.ts'
+import { createClient, registerWebhook, watchWebhook } from '../src/service/client/index.ts'
+import { createEmulator } from '../src/service/emulator/index.ts'
 import {
   makeDelivery,
   samplePayload,

@@ -1,8 +1,8 @@
 import manifest from '../../package.json' with { type: 'json' }
-import { ApiError } from '../client/index.ts'
 import { WebhookError } from '../errors.ts'
 import { withRefusedHint } from '../internal/refused.ts'
 import { suggestion } from '../internal/suggestion.ts'
+import { ApiError } from '../service/client/index.ts'
 import { commands } from './commands/index.ts'
 import { commandHelp, listHelp, program } from './help.ts'
 import { asksForHelp, readArguments } from './shared/arguments.ts'

@@ -1,7 +1,7 @@
-import type { DeliveryHeaders } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import { aFunction, aPlainObject, checkOptions, required, text } from '../internal/check-options.ts'
 import { isPromise, whenever } from '../internal/maybe-promise.ts'
+import type { DeliveryHeaders } from '../receiver/delivery.ts'
 import { checkSchema, validate } from './data.ts'
 import type { UnknownEventType } from './event.ts'
 import { deepFreeze, inOrder, isDate, isObject, type JsonObject, readTime, withoutPrototypes } from './json.ts'

@@ -1,4 +1,4 @@
-import type { Delivery, DeliveryHeaders } from '../delivery.ts'
+import type { Delivery, DeliveryHeaders } from '../receiver/delivery.ts'
 
 // An unreadable delivery is parsed again from what it kept: its body, and whatever `read` and `eventKey` ask of
 // deliveries.

@@ -1,7 +1,7 @@
-import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import { guarded } from '../internal/guarded.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import type { Delivery } from '../receiver/delivery.ts'
 import type { EventFields } from './event.ts'
 import { type JsonObject, parseJsonObject } from './json.ts'
 import { type KeptInput, type KeyInput, keptDelivery, keptHeaders } from './kept-input.ts'

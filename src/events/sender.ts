@@ -1,7 +1,7 @@
-import type { DeliveryHeaders } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { suggestion } from '../internal/suggestion.ts'
+import type { DeliveryHeaders } from '../receiver/delivery.ts'
 import type { EventFields } from './event.ts'
 import type { JsonObject } from './json.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'

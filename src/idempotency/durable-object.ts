@@ -1,5 +1,11 @@
 import { checkedApart, checkOptions, type Rules, wholeNumber } from '../internal/check-options.ts'
-import { askObject, checkNamespace, defaultShards, type ObjectNamespace, shardOf } from '../storage/durable-objects.ts'
+import {
+  askObject,
+  checkNamespace,
+  defaultShards,
+  type ObjectNamespace,
+  shardOf,
+} from '../internal/storage/durable-objects.ts'
 import { defineStore } from './define-store.ts'
 import type { ClaimInput, KeyInput, LeaseInput } from './durable-object/store-object.ts'
 import type { Claim, IdempotencyStore } from './store.ts'

@@ -1,6 +1,6 @@
 import { WebhookError } from '../errors.ts'
 import { requestsEndWork } from '../internal/requests.ts'
-import { type ReachRedis, redisReach, redisReachOverHttp } from '../storage/reach-redis.ts'
+import { type ReachRedis, redisReach, redisReachOverHttp } from '../internal/storage/reach-redis.ts'
 
 /** What is used of an ioredis client, single server or cluster. */
 export interface IoredisClient {

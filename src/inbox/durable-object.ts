@@ -1,11 +1,16 @@
 import { checkedApart, checkOptions, wholeNumber } from '../internal/check-options.ts'
-import { checkNamespace, defaultShards, type ObjectNamespace, type ObjectSql } from '../storage/durable-objects.ts'
+import {
+  checkNamespace,
+  defaultShards,
+  type ObjectNamespace,
+  type ObjectSql,
+} from '../internal/storage/durable-objects.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { ObjectTransactional } from './durable-object/object.ts'
 import { WorkerInbox } from './durable-object/worker-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
 
-export type { ObjectNamespace, ObjectSql, ObjectState, ObjectStorage } from '../storage/durable-objects.ts'
+export type { ObjectNamespace, ObjectSql, ObjectState, ObjectStorage } from '../internal/storage/durable-objects.ts'
 export {
   type InboxObject,
   type InboxObjectOptions,

@@ -1,4 +1,3 @@
-import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { LookupOutcome } from '../events/lookup.ts'
 import type { EventKeySource } from '../events/parse.ts'
@@ -31,6 +30,7 @@ import {
 import { type Logger, logLevels } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 import type { Acknowledgement } from './acknowledgement.ts'
+import type { Delivery } from './delivery.ts'
 import type { Hooks } from './hooks.ts'
 import { type Platform, platforms } from './platform.ts'
 import type { Telemetry } from './telemetry.ts'

@@ -1,4 +1,3 @@
-import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import { type LookupOutcome, parseLookup } from '../events/lookup.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
@@ -20,6 +19,7 @@ import {
   toRejectionError,
 } from './acknowledgement.ts'
 import { Conflicts } from './conflicts.ts'
+import type { Delivery } from './delivery.ts'
 import type { Reporter } from './reporter.ts'
 import { SenderChanges } from './sender-changes.ts'
 import {

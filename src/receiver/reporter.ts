@@ -1,4 +1,3 @@
-import type { Delivery } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import {
@@ -18,6 +17,7 @@ import { calledWithin, guarded } from '../internal/guarded.ts'
 import { LogThrottle } from '../internal/log-throttle.ts'
 import { type LogLevel, type SafeLogger, throttled } from '../internal/logger.ts'
 import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
+import type { Delivery } from './delivery.ts'
 import {
   type ConflictReport,
   type DeliveryReport,

@@ -1,8 +1,8 @@
-import type { Delivery } from '../delivery.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AnySender } from '../events/sender.ts'
 import type { Logger } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
+import type { Delivery } from './delivery.ts'
 
 /** Fields and types remembered, each. Bounded, because a sender can make up types forever. */
 const maxRemembered = 100

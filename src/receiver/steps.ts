@@ -1,4 +1,3 @@
-import type { Delivery, ParsedBody } from '../delivery.ts'
 import { WebhookError } from '../errors.ts'
 import { keepInput, type Parsing, type Vouched } from '../events/parse.ts'
 import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/inbox.ts'
@@ -9,6 +8,7 @@ import { encoder } from '../internal/utf8.ts'
 import { withoutStack } from '../internal/without-stack.ts'
 import type { Verification, Verifier } from '../verify/verifier.ts'
 import type { RejectionCode, RejectionError } from './acknowledgement.ts'
+import type { Delivery, ParsedBody } from './delivery.ts'
 
 /** Stackless, because anyone can cause these errors at any rate. */
 const rejected = (code: RejectionCode, message: string, options?: ErrorOptions): RejectionError =>

@@ -1,8 +1,8 @@
-import type { Delivery } from '../delivery.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { RunSpan, StartedRun } from '../handlers/reports.ts'
 import type { Inbox, InboxHost } from '../inbox/inbox.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
+import type { Delivery } from './delivery.ts'
 import type { DeliveryReport, Hooks } from './hooks.ts'
 
 /** The span of a delivery. */

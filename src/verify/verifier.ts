@@ -1,5 +1,5 @@
-import type { DeliveryHeaders } from '../delivery.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
+import type { DeliveryHeaders } from '../receiver/delivery.ts'
 
 /** What a verifier sees of a delivery. */
 export interface SignedDelivery {

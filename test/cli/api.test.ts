@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
-import { createEmulator, type Emulator } from '../../src/emulator/index.ts'
 import { unverified } from '../../src/index.ts'
+import { createEmulator, type Emulator } from '../../src/service/emulator/index.ts'
 import { watchedReceiver } from '../adapters/receivers.ts'
 import { serveWebhook } from '../support/serve.ts'
 import { finish } from './program.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { createClient } from '../../src/client/index.ts'
-import type { Behaviour } from '../../src/emulator/index.ts'
-import { answering } from '../emulator/started-emulator.ts'
+import { createClient } from '../../src/service/client/index.ts'
+import type { Behaviour } from '../../src/service/emulator/index.ts'
+import { answering } from '../service/emulator/started-emulator.ts'
 import { serveWebhook } from '../support/serve.ts'
 import { type Running, start } from './program.ts'
 

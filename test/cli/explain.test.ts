@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { explained } from '../../src/cli/commands/inbox/explain.ts'
 import type { InboxTarget } from '../../src/cli/commands/inbox/target.ts'
-import { redacted } from '../../src/client/api-error.ts'
 import { WebhookError } from '../../src/errors.ts'
+import { redacted } from '../../src/service/client/api-error.ts'
 
 test.each([
   ['s3cr?t+x', 'getaddrinfo ENOTFOUND s3cr', 'getaddrinfo ENOTFOUND …'],

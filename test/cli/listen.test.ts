@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type SigningOptions, signerFor } from '../../src/emulator/sending/signing.ts'
 import * as verifiers from '../../src/index.ts'
+import { type SigningOptions, signerFor } from '../../src/service/emulator/sending/signing.ts'
 import { encodePayload, makeDelivery, samplePayload } from '../../src/testing/index.ts'
 import { postJson } from '../support/post-json.ts'
 import { finish, start } from './program.ts'

@@ -1,4 +1,4 @@
-import type { SigningOptions } from '../../src/emulator/sending/signing.ts'
+import type { SigningOptions } from '../../src/service/emulator/sending/signing.ts'
 
 export const secret = 'a shared secret'
 const standardSecret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'

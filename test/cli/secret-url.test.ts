@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { createEmulator, type Emulator } from '../../src/emulator/index.ts'
+import { createEmulator, type Emulator } from '../../src/service/emulator/index.ts'
 import { serveWebhook } from '../support/serve.ts'
 import { finish, start } from './program.ts'
 

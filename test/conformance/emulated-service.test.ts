@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { createClient, registerWebhook } from '../../src/client/index.ts'
-import { createEmulator } from '../../src/emulator/emulator.ts'
-import { profiles } from '../../src/emulator/sending/profile.ts'
-import { type Fault, faults } from '../../src/emulator/sending/sending.ts'
 import { createReceiver, type MediaEvent, urlToken } from '../../src/index.ts'
+import { createClient, registerWebhook } from '../../src/service/client/index.ts'
+import { createEmulator } from '../../src/service/emulator/emulator.ts'
+import { profiles } from '../../src/service/emulator/sending/profile.ts'
+import { type Fault, faults } from '../../src/service/emulator/sending/sending.ts'
 import { type AdapterName, mounts } from '../support/mounts.ts'
 import { silent } from '../support/silent.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { ObjectSql } from '../../src/cloudflare.ts'
 import { defineInbox } from '../../src/inbox/define-inbox.ts'
+import type { ObjectSql } from '../../src/inbox/durable-object/cloudflare.ts'
 import type { InboxDefinition } from '../../src/inbox/inbox.ts'
 import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { ObjectsInNode } from '../inbox/durable-object/objects-in-node.ts'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { durableObjectStore, StoreObject } from '../../src/cloudflare.ts'
+import { durableObjectStore, StoreObject } from '../../src/inbox/durable-object/cloudflare.ts'
 import { storeContract } from '../../src/testing/contract/store.ts'
 import { storageInNode } from '../inbox/durable-object/storage-in-node.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { type Ledger, problems, summary } from '../../demo/ledger.ts'
-import type { DeliveryRecord } from '../../src/emulator/sending/sending.ts'
+import type { DeliveryRecord } from '../../src/service/emulator/sending/sending.ts'
 import type { Payload } from '../../src/testing/payload.ts'
-import { lifecycle } from '../emulator/media/lifecycle-payloads.ts'
+import { lifecycle } from '../service/emulator/media/lifecycle-payloads.ts'
 
 const [received, started] = lifecycle({
   id: 'media-1',

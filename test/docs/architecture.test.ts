@@ -39,17 +39,18 @@ test('the table of the ends of a job has each of them', () => {
   expect(sorted(Array.from(table.matchAll(/^\| `(.*?)`/gm), ([, end]) => end))).toEqual(sorted(Object.keys(ends)))
 })
 
-test('the list of folders has each folder of src/, of src/inbox/ and of the emulator', () => {
+test('the list of folders has each folder of src/, of its rooms and of the emulator', () => {
   const list = text.match(/```\nsrc\/\n(.*?)^adapters\//ms)?.[1] ?? ''
   const indented = (spaces: number) =>
     Array.from(list.matchAll(new RegExp(`^ {${spaces}}((?:[\\w-]+\\/ ?)+)`, 'gm')), ([, names = '']) =>
       names.trim().replaceAll('/', '').split(' '),
     ).flat()
   expect(sorted(indented(2))).toEqual(sorted(foldersOf('src')))
-  expect(sorted(indented(4))).toEqual(sorted(foldersOf('src/inbox')))
+  const rooms = ['src/inbox', 'src/operate', 'src/service']
+  expect(sorted(indented(4))).toEqual(sorted([...rooms.flatMap(foldersOf), 'page', 'storage']))
   const sentence = text.match(/^The emulator has a folder each for .*?\n\n/ms)?.[0] ?? ''
   expect(sorted(Array.from(sentence.matchAll(/`(.*?)`/g), ([, name]) => name))).toEqual(
-    sorted(foldersOf('src/emulator')),
+    sorted(foldersOf('src/service/emulator')),
   )
 })
 

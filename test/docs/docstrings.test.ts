@@ -16,8 +16,8 @@ const interfaces: Readonly<Record<string, readonly [path: string, name: string]>
   bullmqInbox: ['src/inbox/bullmq.ts', 'BullmqInboxOptions'],
   queueInbox: ['src/inbox/queue.ts', 'QueueInboxOptions'],
   redisStore: ['src/idempotency/redis.ts', 'RedisStoreOptions'],
-  createClient: ['src/client/options.ts', 'ClientOptions'],
-  createEmulator: ['src/emulator/service/options.ts', 'EmulatorOptions'],
+  createClient: ['src/service/client/options.ts', 'ClientOptions'],
+  createEmulator: ['src/service/emulator/service/options.ts', 'EmulatorOptions'],
   hmacSignature: ['src/verify/hmac-signature.ts', 'HmacSignatureOptions'],
   timestampedSignature: ['src/verify/timestamped-signature.ts', 'TimestampedSignatureOptions'],
 }

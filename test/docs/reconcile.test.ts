@@ -1,7 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { nodeHandler } from '../../adapters/node.ts'
-import { createClient, registerWebhook } from '../../src/client/index.ts'
-import type { Fault } from '../../src/emulator/index.ts'
 import {
   createReceiver,
   type LookedUpEvent,
@@ -10,7 +8,9 @@ import {
   type Receiver,
   unverified,
 } from '../../src/index.ts'
-import { emulate } from '../emulator/started-emulator.ts'
+import { createClient, registerWebhook } from '../../src/service/client/index.ts'
+import type { Fault } from '../../src/service/emulator/index.ts'
+import { emulate } from '../service/emulator/started-emulator.ts'
 import { serveWebhook } from '../support/serve.ts'
 import { silent } from '../support/silent.ts'
 import { exportsOf } from './written-out.ts'

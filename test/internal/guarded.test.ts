@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
-import { dashboard } from '../../src/dashboard/index.ts'
 import { guarded } from '../../src/internal/guarded.ts'
+import { dashboard } from '../../src/operate/dashboard/index.ts'
 import { receiverWith } from '../receiver/listening-receiver.ts'
 
 const error = new Error('no')
@@ -33,7 +33,7 @@ test('a page is answered although authorize never decides', async () => {
 const given = /(?<![\w.#'"`])(?:redact|onProblem|listener|each\[kind\]|onError)(?:\?\.)?\((?!handler)/
 
 /** Their listeners are ours, or report errors as uncaught, which is documented. */
-const ours = ['src/emulator/shared/changes.ts', 'src/emulator/service/service.ts']
+const ours = ['src/service/emulator/shared/changes.ts', 'src/service/emulator/service/service.ts']
 
 test('functions of users are called by guarded only', () => {
   const files = ['src', 'adapters'].flatMap((folder) =>

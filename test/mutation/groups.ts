@@ -44,7 +44,7 @@ export const groups = {
     ],
   },
   redis: {
-    mutate: ['src/idempotency/redis{,-client}.ts', 'src/storage/reach-redis.ts'],
+    mutate: ['src/idempotency/redis{,-client}.ts', 'src/internal/storage/reach-redis.ts'],
     tests: ['test/idempotency/redis*.test.ts', 'test/contract/store-redis*.test.ts'],
   },
   memory: {
@@ -83,7 +83,7 @@ export const groups = {
       'src/inbox/durable-object/**',
       'src/idempotency/durable-object.ts',
       'src/idempotency/durable-object/**',
-      'src/storage/durable-objects.ts',
+      'src/internal/storage/durable-objects.ts',
     ],
     tests: [
       'test/inbox/durable-object/*.test.ts',

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { apiErrorCodes } from '../../src/client/index.ts'
 import { webhookErrorCodes } from '../../src/index.ts'
+import { apiErrorCodes } from '../../src/service/client/index.ts'
 
 /** The codes in the first column of the table under a heading. */
 function documentedCodes(heading: string): string[] {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { createClient } from '../../src/client/index.ts'
-import { createEmulator, type Emulator, type Fault, type Sending } from '../../src/emulator/index.ts'
+import { createClient } from '../../src/service/client/index.ts'
+import { createEmulator, type Emulator, type Fault, type Sending } from '../../src/service/emulator/index.ts'
 import { type SetupName, setups } from './setups.ts'
 
 /** A receiver that runs on a platform. */

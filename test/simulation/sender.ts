@@ -1,5 +1,5 @@
-import { deliveryTimeoutMs, retryDelay } from '../../src/emulator/sending/profile.ts'
-import type { DeliveryFailure } from '../../src/emulator/sending/sending.ts'
+import { deliveryTimeoutMs, retryDelay } from '../../src/service/emulator/sending/profile.ts'
+import type { DeliveryFailure } from '../../src/service/emulator/sending/sending.ts'
 import type { Journal } from './journal.ts'
 import type { Plan, PlannedEvent } from './plan.ts'
 import { Process, type World } from './world.ts'

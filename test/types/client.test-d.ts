@@ -1,4 +1,5 @@
 import { describe, expectTypeOf, test } from 'vitest'
+import type { Receiver } from '../../src/index.ts'
 import {
   ApiError,
   type ApiErrorCode,
@@ -13,9 +14,8 @@ import {
   type Webhook,
   type WebhookProblem,
   watchWebhook,
-} from '../../src/client/index.ts'
-import type { Credentials } from '../../src/emulator/index.ts'
-import type { Receiver } from '../../src/index.ts'
+} from '../../src/service/client/index.ts'
+import type { Credentials } from '../../src/service/emulator/index.ts'
 
 const baseUrl = 'https://api.example.com'
 const url = 'https://example.com/hooks'

@@ -8,7 +8,7 @@ import {
   type ObjectSql,
   type ObjectTransactional,
   StoreObject,
-} from '../../src/cloudflare.ts'
+} from '../../src/inbox/durable-object/cloudflare.ts'
 import { createReceiver, type InboxDefinition, memoryInbox, unverified } from '../../src/index.ts'
 
 interface Env {

@@ -1,6 +1,6 @@
 import { test } from 'vitest'
-import { dashboard, localOnly } from '../../src/dashboard/index.ts'
 import { createReceiver, unverified } from '../../src/index.ts'
+import { dashboard, localOnly } from '../../src/operate/dashboard/index.ts'
 
 const receiver = createReceiver({ verify: unverified() })
 

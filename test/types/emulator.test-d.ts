@@ -17,7 +17,7 @@ import {
   type SentRequest,
   type SigningOptions,
   type TimelineEntry,
-} from '../../src/emulator/index.ts'
+} from '../../src/service/emulator/index.ts'
 
 declare const emulator: Emulator
 

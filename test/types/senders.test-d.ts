@@ -2,8 +2,6 @@ import { describe, expectTypeOf, test } from 'vitest'
 import * as zod from 'zod'
 import * as z from 'zod/mini'
 import { expressHandler } from '../../adapters/express.ts'
-import { type Client, registerWebhook } from '../../src/client/index.ts'
-import { dashboard } from '../../src/dashboard/index.ts'
 import { postgresInbox } from '../../src/inbox/postgres.ts'
 import {
   createReceiver,
@@ -22,6 +20,8 @@ import {
   type UnknownEventType,
   unverified,
 } from '../../src/index.ts'
+import { dashboard } from '../../src/operate/dashboard/index.ts'
+import { type Client, registerWebhook } from '../../src/service/client/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 
 interface Ready {

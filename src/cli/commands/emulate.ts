@@ -1,4 +1,4 @@
-import { profiles } from '../../emulator/sending/profile.ts'
+import { profiles } from '../../service/emulator/sending/profile.ts'
 import { defineCommand } from '../shared/command.ts'
 import { choice, port, text, timeScale } from '../shared/flags.ts'
 import { printDelivery } from '../shared/print-delivery.ts'

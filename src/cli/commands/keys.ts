@@ -1,4 +1,4 @@
-import type { ApiKey } from '../../client/index.ts'
+import type { ApiKey } from '../../service/client/index.ts'
 import { apiCommand, listFlags } from '../shared/api-command.ts'
 import type { CommandGroup } from '../shared/command.ts'
 import { choice, required, text, wholeNumber } from '../shared/flags.ts'

@@ -1,6 +1,6 @@
-import type { Webhook } from '../../client/index.ts'
-import { subscription } from '../../client/subscriptions.ts'
 import { type EventType, eventTypes } from '../../index.ts'
+import type { Webhook } from '../../service/client/index.ts'
+import { subscription } from '../../service/client/subscriptions.ts'
 import { apiCommand, listFlags } from '../shared/api-command.ts'
 import type { CommandGroup } from '../shared/command.ts'
 import { events, subscribing } from '../shared/events.ts'

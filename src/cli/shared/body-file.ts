@@ -1,4 +1,4 @@
-import { readEdited } from '../../emulator/service/edited.ts'
+import { readEdited } from '../../service/emulator/service/edited.ts'
 import { fields, type Payload } from '../../testing/payload.ts'
 import { type Flag, UsageError } from './flags.ts'
 

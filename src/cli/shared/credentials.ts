@@ -1,4 +1,4 @@
-import type { SigningOptions } from '../../emulator/sending/signing.ts'
+import type { SigningOptions } from '../../service/emulator/sending/signing.ts'
 import type { KeptDelivery } from './kept-delivery.ts'
 import { looksSecret, queryEntries } from './mask.ts'
 

@@ -1,5 +1,5 @@
-import { subscriptions } from '../../client/subscriptions.ts'
 import { type EventType, eventTypes } from '../../index.ts'
+import { subscriptions } from '../../service/client/subscriptions.ts'
 import { type Flag, list } from './flags.ts'
 
 type Events = readonly EventType[]

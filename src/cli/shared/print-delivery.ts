@@ -1,6 +1,6 @@
-import type { DeliveryRecord, Sending } from '../../emulator/sending/sending.ts'
 import { durationText } from '../../internal/duration.ts'
 import { withRefusedHint } from '../../internal/refused.ts'
+import type { DeliveryRecord, Sending } from '../../service/emulator/sending/sending.ts'
 import { secretsIn, withoutSecret } from './mask.ts'
 import { secretOf } from './schemes.ts'
 import type { Screen } from './screen.ts'

@@ -1,4 +1,4 @@
-import { type SigningOptions, verifierFor } from '../../emulator/sending/signing.ts'
+import { type SigningOptions, verifierFor } from '../../service/emulator/sending/signing.ts'
 import type { CommandInput } from './command.ts'
 import { choice, flagName, text, UsageError } from './flags.ts'
 import { plain } from './text.ts'

@@ -1,4 +1,4 @@
-import { answerAsObject, type ObjectSql, type ObjectState } from '../../storage/durable-objects.ts'
+import { answerAsObject, type ObjectSql, type ObjectState } from '../../internal/storage/durable-objects.ts'
 import type { Claim } from '../store.ts'
 
 export interface KeyInput {

@@ -1,7 +1,7 @@
 import { type Cluster, Redis, type RedisOptions } from 'ioredis'
 import type { Logger } from '../../internal/logger.ts'
+import { withoutCommand } from '../../internal/storage/reach-redis.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
-import { withoutCommand } from '../../storage/reach-redis.ts'
 import { isClient, type RedisConnection } from './check-connection.ts'
 import { isRefusal } from './refusals.ts'
 

@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import { checkedApart, checkOptions } from '../../internal/check-options.ts'
+import { withoutCommand } from '../../internal/storage/reach-redis.ts'
 import { within } from '../../internal/timers.ts'
-import { withoutCommand } from '../../storage/reach-redis.ts'
 import { firstMinute, toActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
 import { StoredOperations } from '../operations/operations.ts'

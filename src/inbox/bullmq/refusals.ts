@@ -1,6 +1,6 @@
 import { type Redis, ReplyError } from 'ioredis'
 import type { Logger } from '../../internal/logger.ts'
-import { withoutCommand } from '../../storage/reach-redis.ts'
+import { withoutCommand } from '../../internal/storage/reach-redis.ts'
 import type { OwnKeys } from './own-keys.ts'
 
 /** Quiet time before the same reason is logged again (ms). */

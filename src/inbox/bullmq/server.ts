@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 import type { Logger } from '../../internal/logger.ts'
-import { withoutCommand } from '../../storage/reach-redis.ts'
+import { withoutCommand } from '../../internal/storage/reach-redis.ts'
 import { everyMinute } from './connection.ts'
 import type { EventQueue } from './queue.ts'
 

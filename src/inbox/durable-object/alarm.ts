@@ -1,6 +1,6 @@
 import type { Logger } from '../../internal/logger.ts'
+import type { ObjectStorage } from '../../internal/storage/durable-objects.ts'
 import { sleep } from '../../internal/timers.ts'
-import type { ObjectStorage } from '../../storage/durable-objects.ts'
 
 /** Delay until an object that ended with work left is woken (ms). */
 const guardMs = 5_000

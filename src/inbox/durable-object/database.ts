@@ -1,4 +1,4 @@
-import type { ObjectSql, ObjectStorage } from '../../storage/durable-objects.ts'
+import type { ObjectSql, ObjectStorage } from '../../internal/storage/durable-objects.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { Database } from '../sql/database.ts'
 import { isStorageFailure, prepareAll, type SqliteDatabase, type SqliteStatement } from '../sqlite/connection.ts'

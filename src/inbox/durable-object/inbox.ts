@@ -1,6 +1,6 @@
 import type { Logger } from '../../internal/logger.ts'
+import type { ObjectStorage } from '../../internal/storage/durable-objects.ts'
 import { nextTurn } from '../../internal/timers.ts'
-import type { ObjectStorage } from '../../storage/durable-objects.ts'
 import type { InboxHost } from '../inbox.ts'
 import { checkQuery } from '../operations/event-query.ts'
 import type { EventQuery } from '../reading.ts'

@@ -1,7 +1,12 @@
 import { WebhookError } from '../../errors.ts'
 import { checkOptions } from '../../internal/check-options.ts'
 import { consoleLogger } from '../../internal/logger.ts'
-import { answerAsObject, type ObjectSql, type ObjectState, type ObjectSteps } from '../../storage/durable-objects.ts'
+import {
+  answerAsObject,
+  type ObjectSql,
+  type ObjectState,
+  type ObjectSteps,
+} from '../../internal/storage/durable-objects.ts'
 import { defineInbox } from '../define-inbox.ts'
 import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent, Inbox, InboxDefinition } from '../inbox.ts'

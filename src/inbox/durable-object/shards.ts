@@ -1,4 +1,4 @@
-import { askObject, type ObjectNamespace, shardOf } from '../../storage/durable-objects.ts'
+import { askObject, type ObjectNamespace, shardOf } from '../../internal/storage/durable-objects.ts'
 import { unpack } from './wire.ts'
 
 export interface ShardsOptions {

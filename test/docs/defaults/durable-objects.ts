@@ -1,6 +1,11 @@
-import { durableObjectInbox, durableObjectStore, inboxObject, type ObjectNamespace } from '../../../src/cloudflare.ts'
+import {
+  durableObjectInbox,
+  durableObjectStore,
+  inboxObject,
+  type ObjectNamespace,
+} from '../../../src/inbox/durable-object/cloudflare.ts'
 import type { Inbox, InboxDefinition } from '../../../src/index.ts'
-import type { ObjectStorage } from '../../../src/storage/durable-objects.ts'
+import type { ObjectStorage } from '../../../src/internal/storage/durable-objects.ts'
 import { storageInNode } from '../../inbox/durable-object/storage-in-node.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
 import { untyped } from '../../support/untyped.ts'

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { vi } from 'vitest'
-import { createClient } from '../../../src/client/index.ts'
-import { createEmulator, type Emulator, type EmulatorOptions } from '../../../src/emulator/index.ts'
 import {
   type HmacSignatureOptions,
   hmacSignature,
   type TimestampedSignatureOptions,
   timestampedSignature,
 } from '../../../src/index.ts'
+import { createClient } from '../../../src/service/client/index.ts'
+import { createEmulator, type Emulator, type EmulatorOptions } from '../../../src/service/emulator/index.ts'
 import { makeDelivery, samplePayload, signWithHmac, signWithTimestampedSignature } from '../../../src/testing/index.ts'
-import { answering, subscribe } from '../../emulator/started-emulator.ts'
+import { answering, subscribe } from '../../service/emulator/started-emulator.ts'
 import { serveWebhook } from '../../support/serve.ts'
 import { untyped } from '../../support/untyped.ts'
 import { elapsed, never, type Observations, required } from './elapsed.ts'

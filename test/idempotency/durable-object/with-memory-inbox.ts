@@ -1,10 +1,10 @@
 import { fetchHandler } from '../../../adapters/fetch.ts'
-import { durableObjectStore, type ObjectNamespace } from '../../../src/cloudflare.ts'
+import { durableObjectStore, type ObjectNamespace } from '../../../src/inbox/durable-object/cloudflare.ts'
 import { createReceiver, memoryInbox, unverified } from '../../../src/index.ts'
 
 // A worker whose isolates have an inbox each, and one store.
 
-export { StoreObject } from '../../../src/cloudflare.ts'
+export { StoreObject } from '../../../src/inbox/durable-object/cloudflare.ts'
 
 interface Env {
   readonly KEYS: ObjectNamespace

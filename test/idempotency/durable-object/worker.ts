@@ -1,4 +1,9 @@
-import { durableObjectStore, type ObjectNamespace, type ObjectState, StoreObject } from '../../../src/cloudflare.ts'
+import {
+  durableObjectStore,
+  type ObjectNamespace,
+  type ObjectState,
+  StoreObject,
+} from '../../../src/inbox/durable-object/cloudflare.ts'
 
 // Carries out the steps of stores that the test names. Each has objects of its own.
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { type InboxObjectOptions, inboxObject } from '../../../src/cloudflare.ts'
+import { type InboxObjectOptions, inboxObject } from '../../../src/inbox/durable-object/cloudflare.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'

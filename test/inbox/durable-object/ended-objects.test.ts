@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { inboxObject } from '../../../src/cloudflare.ts'
+import { inboxObject } from '../../../src/inbox/durable-object/cloudflare.ts'
 import { createReceiver, type InboxStats, unverified } from '../../../src/index.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'

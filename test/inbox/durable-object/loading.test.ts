@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { type InboxObjectOptions, inboxObject } from '../../../src/cloudflare.ts'
+import { type InboxObjectOptions, inboxObject } from '../../../src/inbox/durable-object/cloudflare.ts'
 import { databaseOf } from '../../../src/inbox/durable-object/database.ts'
 import { makeTables } from '../../../src/inbox/sqlite/schema.ts'
 import { createReceiver, type Handler, type InboxStats, unverified } from '../../../src/index.ts'

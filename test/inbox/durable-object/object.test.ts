@@ -1,16 +1,16 @@
 import { expect, test, vi } from 'vitest'
+import { defineInbox } from '../../../src/inbox/define-inbox.ts'
 import {
   durableObjectInbox,
   durableObjectStore,
   type InboxObject,
   type InboxObjectOptions,
   inboxObject,
-} from '../../../src/cloudflare.ts'
-import { defineInbox } from '../../../src/inbox/define-inbox.ts'
+} from '../../../src/inbox/durable-object/cloudflare.ts'
 import { ObjectInbox } from '../../../src/inbox/durable-object/inbox.ts'
 import type { InboxHost } from '../../../src/inbox/inbox.ts'
 import { createReceiver, type Handler, memoryInbox, type ReceiverOptions, unverified } from '../../../src/index.ts'
-import type { ObjectSql } from '../../../src/storage/durable-objects.ts'
+import type { ObjectSql } from '../../../src/internal/storage/durable-objects.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'
 import { untyped } from '../../support/untyped.ts'

@@ -1,4 +1,4 @@
-import { durableObjectInbox, type InboxObject, inboxObject } from '../../../src/cloudflare.ts'
+import { durableObjectInbox, type InboxObject, inboxObject } from '../../../src/inbox/durable-object/cloudflare.ts'
 import type { CloseOptions, Inbox, InboxHost } from '../../../src/inbox/inbox.ts'
 import { storageInNode } from './storage-in-node.ts'
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { durableObjectInbox, type ObjectNamespace } from '../../../src/cloudflare.ts'
 import { defineInbox } from '../../../src/inbox/define-inbox.ts'
+import { durableObjectInbox, type ObjectNamespace } from '../../../src/inbox/durable-object/cloudflare.ts'
 import { ObjectInbox } from '../../../src/inbox/durable-object/inbox.ts'
 import type { InboxDefinition } from '../../../src/inbox/inbox.ts'
 import type { EventQuery, InboxEvents } from '../../../src/inbox/reading.ts'

@@ -1,4 +1,4 @@
-import { shardOf } from '../../../src/storage/durable-objects.ts'
+import { shardOf } from '../../../src/internal/storage/durable-objects.ts'
 import { makeDelivery } from '../../../src/testing/deliver.ts'
 import { encodePayload, samplePayload } from '../../../src/testing/index.ts'
 import { sign } from '../../conformance/sending.ts'

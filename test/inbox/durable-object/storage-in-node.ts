@@ -1,5 +1,5 @@
 import Libsql from 'libsql'
-import type { ObjectStorage } from '../../../src/storage/durable-objects.ts'
+import type { ObjectStorage } from '../../../src/internal/storage/durable-objects.ts'
 
 /** The storage of a Durable Object over a database in memory, for what needs no runtime of Workers. It has no alarms. */
 export function storageInNode(): ObjectStorage {

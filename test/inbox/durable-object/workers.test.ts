@@ -8,7 +8,7 @@ asOnWorkers({ fakeTime: true })
 
 test('a handler in an object has the time that the receiver gives it, which is longer than a request', async () => {
   const { createReceiver, unverified } = await import('../../../src/index.ts')
-  const { inboxObject } = await import('../../../src/cloudflare.ts')
+  const { inboxObject } = await import('../../../src/inbox/durable-object/cloudflare.ts')
   let signal: AbortSignal | undefined
   const MediaInbox = inboxObject((_env, inbox) =>
     createReceiver({ verify: unverified(), logger: silent, inbox, handlerTimeoutMs: 60_000 }).onAny(

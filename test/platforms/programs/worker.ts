@@ -5,7 +5,7 @@ import {
   type ObjectNamespace,
   type ObjectState,
   type ObjectTransactional,
-} from '../../../src/cloudflare.ts'
+} from '../../../src/inbox/durable-object/cloudflare.ts'
 import { createReceiver, type InboxDefinition, unverified } from '../../../src/index.ts'
 
 interface Env {

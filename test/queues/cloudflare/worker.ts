@@ -1,10 +1,10 @@
 import type { MessageBatch, Queue } from '@cloudflare/workers-types'
 import { fetchHandler } from '../../../adapters/fetch.ts'
-import { durableObjectStore, type ObjectNamespace } from '../../../src/cloudflare.ts'
+import { durableObjectStore, type ObjectNamespace } from '../../../src/inbox/durable-object/cloudflare.ts'
 import { type QueueMessage, queueInbox } from '../../../src/inbox/queue.ts'
 import { createReceiver, type Receiver, unverified } from '../../../src/index.ts'
 
-export { StoreObject } from '../../../src/cloudflare.ts'
+export { StoreObject } from '../../../src/inbox/durable-object/cloudflare.ts'
 
 interface Env {
   readonly EVENTS: Queue<QueueMessage>

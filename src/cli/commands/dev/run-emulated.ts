@@ -1,5 +1,5 @@
-import { createClient } from '../../../client/index.ts'
 import { type EventType, eventTypes } from '../../../index.ts'
+import { createClient } from '../../../service/client/index.ts'
 import { program } from '../../help.ts'
 import { maskedUrl } from '../../shared/mask.ts'
 import type { Screen } from '../../shared/screen.ts'

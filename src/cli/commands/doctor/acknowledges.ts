@@ -1,4 +1,4 @@
-import { testTimeoutMs } from '../../../emulator/sending/profile.ts'
+import { testTimeoutMs } from '../../../service/emulator/sending/profile.ts'
 import { looksSecret } from '../../shared/mask.ts'
 import { signsBody } from '../../shared/schemes.ts'
 import type { Endpoint } from './endpoint.ts'

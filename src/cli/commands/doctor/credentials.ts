@@ -1,4 +1,4 @@
-import type { SigningOptions } from '../../../emulator/sending/signing.ts'
+import type { SigningOptions } from '../../../service/emulator/sending/signing.ts'
 import { queryEntries } from '../../shared/mask.ts'
 import { plain } from '../../shared/text.ts'
 

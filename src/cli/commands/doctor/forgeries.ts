@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { type SigningOptions, signerFor } from '../../../emulator/sending/signing.ts'
+import { type SigningOptions, signerFor } from '../../../service/emulator/sending/signing.ts'
 import type { Signer } from '../../../testing/signers.ts'
 import { looksSecret } from '../../shared/mask.ts'
 import { hasTokenInPath, signsBody } from '../../shared/schemes.ts'

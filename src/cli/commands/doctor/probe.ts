@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
-import { deliveryTimeoutMs } from '../../../emulator/sending/profile.ts'
 import { msSince } from '../../../internal/timers.ts'
+import { deliveryTimeoutMs } from '../../../service/emulator/sending/profile.ts'
 
 export interface Probe {
   readonly method: string

@@ -17,8 +17,8 @@ export const serve: InboxAction = {
     const { inbox, target, values, screen } = context
     // Lazy: the other actions start faster without it.
     const [{ createDashboard }, { tokenRule }] = await Promise.all([
-      import('../../../dashboard/dashboard.ts'),
-      import('../../../dashboard/access/local-only.ts'),
+      import('../../../operate/dashboard/dashboard.ts'),
+      import('../../../operate/dashboard/access/local-only.ts'),
     ])
     const name = target.kind === 'file' ? target.address : shownUrl(target.address)
     const token = randomUUID()

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
-import { type SigningOptions, verifierFor } from '../../../emulator/sending/signing.ts'
 import type { HashAlgorithm, SignatureEncoding, SignedDelivery } from '../../../index.ts'
+import { type SigningOptions, verifierFor } from '../../../service/emulator/sending/signing.ts'
 
 export interface ReceivedDelivery extends SignedDelivery {
   readonly fields: readonly (readonly [name: string, value: string])[]

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type SigningOptions, verifierFor } from '../../../emulator/sending/signing.ts'
 import { unverified } from '../../../index.ts'
+import { type SigningOptions, verifierFor } from '../../../service/emulator/sending/signing.ts'
 import { hasTokenInPath } from '../../shared/schemes.ts'
 import type { Screen } from '../../shared/screen.ts'
 import { listenOn } from '../../shared/serving.ts'

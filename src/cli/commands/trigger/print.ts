@@ -1,5 +1,5 @@
-import type { Outbox } from '../../../emulator/sending/outbox.ts'
-import type { DeliveryRecord, Sending } from '../../../emulator/sending/sending.ts'
+import type { Outbox } from '../../../service/emulator/sending/outbox.ts'
+import type { DeliveryRecord, Sending } from '../../../service/emulator/sending/sending.ts'
 import { isCredential, masked } from '../../shared/credentials.ts'
 import { maskedAnswer, printDelivery } from '../../shared/print-delivery.ts'
 import type { Screen } from '../../shared/screen.ts'

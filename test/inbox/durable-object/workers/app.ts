@@ -5,7 +5,7 @@ import {
   type ObjectNamespace,
   type ObjectState,
   type ObjectTransactional,
-} from '../../../../src/cloudflare.ts'
+} from '../../../../src/inbox/durable-object/cloudflare.ts'
 import { createReceiver, hmacSignature, type InboxDefinition, type MediaEvent } from '../../../../src/index.ts'
 import { silent } from '../../../support/silent.ts'
 import { expectEnds, withinMs } from '../../kill/expect-ends.ts'

@@ -1,7 +1,7 @@
 import { defineInbox } from '../../../../src/inbox/define-inbox.ts'
 import { ObjectInbox } from '../../../../src/inbox/durable-object/inbox.ts'
 import type { InboxDefinition } from '../../../../src/inbox/inbox.ts'
-import type { ObjectNamespace, ObjectSql, ObjectState } from '../../../../src/storage/durable-objects.ts'
+import type { ObjectNamespace, ObjectSql, ObjectState } from '../../../../src/internal/storage/durable-objects.ts'
 import { inboxContract } from '../../../../src/testing/contract/inbox.ts'
 import { everyFeature } from '../../../contract/every-feature.ts'
 import { expect } from './expect.ts'

@@ -1,0 +1,27 @@
+import type { UnreadableDelivery } from '../../../inbox/reading.ts'
+import { Section } from '../../../internal/page/section.tsx'
+import { textOf } from '../reading/bytes.ts'
+import { amount, Scrolling } from './elements.tsx'
+import type { PageState } from './page-state.ts'
+
+export function Unreadable({ page, unreadable }: { page: PageState; unreadable: UnreadableDelivery }) {
+  const bytes = page.subject.redaction.bytes(unreadable)
+  const shown = bytes && textOf(bytes)
+  return (
+    <Section id="body" title="Body">
+      <p class="quiet">
+        {amount(unreadable.body.length)} bytes{shown?.isDump && ', which are not UTF-8'}. A replay parses it again:
+        first deploy a version of this package, or of your sender, that can parse it.
+      </p>
+      {shown ? (
+        <Scrolling label="The body as sent">
+          <pre dir="ltr" class={shown.isDump ? 'dump' : undefined}>
+            {shown.text}
+          </pre>
+        </Scrolling>
+      ) : (
+        <p class="quiet">Hidden by the redact option.</p>
+      )}
+    </Section>
+  )
+}
