@@ -345,21 +345,27 @@ FROM $process`
 /** Longest time for which a limit lets a lane rest (ms). */
 const maxRestMs = 600_000
 
+const isReadyLate = `owner IS NULL AND ready_at < 'infinity' AND ready_at > now() + ${maxRestMs} * interval '1 ms'`
+
+/** Of the two partial indexes, a statement that names one condition uses one. */
+const readyLate = (which: string): string => `SELECT media FROM $lane WHERE ${isReadyLate} AND ${which}`
+
 /**
- * After the clock was set back: what was timed while it was ahead starts its delay again. Only events of lanes that it can
- * lock, or that somebody has: a free lane must be woken with them.
+ * After the clock was set back: what was timed while it was ahead starts its delay again, and a lane that is ready later than
+ * any of its events is due is woken. Only events of lanes that it can lock, or that somebody has: a free lane must be woken
+ * with them.
  */
 export const correctClock = [
   `WITH early AS MATERIALIZED (
      SELECT DISTINCT media FROM $event WHERE due_at IS NOT NULL AND delayed_at > now()
    ), free AS MATERIALIZED (
      SELECT media FROM $lane WHERE media IN (SELECT media FROM early) AND owner IS NULL FOR UPDATE SKIP LOCKED
-   ), rested AS MATERIALIZED (
-     SELECT media FROM $lane WHERE owner IS NULL AND crashes = 0 AND ready_at < 'infinity'
-       AND ready_at > now() + ${maxRestMs} * interval '1 ms'
-       AND NOT EXISTS (SELECT FROM $event WHERE event.media = lane.media AND due_at IS NOT NULL) FOR UPDATE SKIP LOCKED
+   ), unexplained AS MATERIALIZED (
+     SELECT media FROM $lane
+     WHERE media IN (${readyLate('crashes = 0')} UNION ALL ${readyLate('crashes > 0')}) AND ${isReadyLate}
+       AND NOT EXISTS (SELECT FROM $event WHERE event.media = lane.media AND due_at >= ready_at) FOR UPDATE SKIP LOCKED
    ), woken AS (
-     UPDATE $lane SET ready_at = now() WHERE media IN (SELECT media FROM free UNION ALL SELECT media FROM rested)
+     UPDATE $lane SET ready_at = now() WHERE media IN (SELECT media FROM free UNION ALL SELECT media FROM unexplained)
    )
    UPDATE $event SET due_at = now() + (due_at - delayed_at), delayed_at = now() WHERE id IN (
      SELECT id FROM $event WHERE due_at IS NOT NULL AND delayed_at > now() AND (media IN (SELECT media FROM free)

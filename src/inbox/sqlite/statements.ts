@@ -134,7 +134,7 @@ export const correctClock = {
   /** Lanes of such events, and lanes that are ready at a time that no event explains. To be woken for nothing does no harm. */
   correctLanes: `UPDATE inbox_lane SET ready_at = ? WHERE owner IS NULL AND ready_at > ? AND (
       media IN (SELECT media FROM inbox_event WHERE due_at IS NOT NULL AND delayed_at > ?)
-      OR NOT EXISTS (SELECT 1 FROM inbox_event WHERE inbox_event.media = inbox_lane.media AND due_at IS NOT NULL)
+      OR NOT EXISTS (SELECT 1 FROM inbox_event WHERE inbox_event.media = inbox_lane.media AND due_at >= inbox_lane.ready_at)
     )`,
   correctEvents: `UPDATE inbox_event SET due_at = ? + due_at - delayed_at, delayed_at = ?
     WHERE due_at IS NOT NULL AND delayed_at > ?`,

@@ -59,6 +59,16 @@ describe.skipIf(!findPostgres())('once the clock of Postgres is right again, aft
     await until(async () => (await duesIn('event')).every(between(0, tenHours)))
   })
 
+  test.each([0, 1])(
+    'a lane that was freed meanwhile is looked for, also with %i crashes and a retry from before',
+    async (crashes) => {
+      await waiting(1)
+      await query("UPDATE $schema.lane SET ready_at = now() + interval '30 days', crashes = $1", [crashes])
+      await receiver({ handles: false }).ready()
+      await until(async () => (await query('SELECT FROM $schema.lane WHERE ready_at <= now()')).length === 1)
+    },
+  )
+
   test('an event that awaits a handler still becomes too old in a day', async () => {
     const front = receiver({ handles: false }).on('encoding.finished', () => {}, { name: 'b' })
     const other = receiver().on('encoding.started', () => {})

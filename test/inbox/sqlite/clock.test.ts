@@ -64,3 +64,20 @@ test('a retry that was recorded by a clock that was a month ahead makes no more 
   expect(crashes).toBeGreaterThan(8)
   expect(crashes).toBeLessThanOrEqual(10)
 })
+
+test('a lane that was left while the clock was a month ahead does not wait, although a retry in it was timed before', async () => {
+  const path = await freshPath()
+  const { inbox, calls } = started({ path })
+  await inbox.accept(eventOf('retried', 'media'))
+  await inbox.accept(eventOf('second', 'media'))
+  const call = await calls.next()
+  call.finish({ status: 'retry', delayMs: 60_000, completed: [], failures: [] })
+  expect((await calls.next()).event.key).toBe('second')
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + month })
+  try {
+    await inbox.close({ timeoutMs: 1 })
+  } finally {
+    vi.useRealTimers()
+  }
+  expect((await started({ path }).calls.next()).event.key).toBe('second')
+})
