@@ -9,7 +9,7 @@ import { type Page, pageOf, rootPages, shellLines } from './pages.ts'
 // The pages for those who change the code. What they say about the code is read from the code here.
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
-const howTo = [pageOf('contributing'), pageOf('add-a-database')]
+const howTo = [pageOf('contributing'), pageOf('add-a-database'), pageOf('change-the-tables')]
 const guides = [...howTo, pageOf('architecture'), ...rootPages.filter(({ path }) => /AGENTS|CONTRIBUTING/.test(path))]
 
 const textOf = (path: string): string => {

@@ -36,6 +36,9 @@ export interface ClaimingOptions {
   readonly unknown: () => void
 }
 
+/** Counts the events that were read of lanes. */
+const eventsIn = (lanes: Claim['lanes']): number => lanes.reduce((sum, { events }) => sum + events.length, 0)
+
 /** Claims lanes while there is room for them, one claim at a time. Otherwise waits for a wake-up or the end of a delay. */
 export class Claiming {
   readonly #options: ClaimingOptions
@@ -139,6 +142,8 @@ export class Claiming {
     this.#isHeldUp = isHeldUp
     const isFull = lanes.length >= room
     this.#resize(isFull)
+    const found = { lanes: lanes.length, events: eventsIn(lanes), room, nextInMs }
+    host.logger.debug(found, lanes.length > 0 ? 'claimed lanes' : 'found no lane to claim')
     claimed(lanes, owner)
     if (isFull) this.#isAwake = true
     this.#leftMarked = lanes.filter(({ crashes }) => crashes > 0).length === marked

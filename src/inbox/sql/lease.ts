@@ -171,6 +171,7 @@ export class Lease {
 
   async #takeOver(shared: SharedStatements): Promise<void> {
     const { database, host, ready } = this.#options
+    host.logger.debug({}, 'frees the lanes of processes whose lease has expired')
     try {
       while (await database.run(shared.takeOver())) ready()
       database.notify?.('due')
@@ -184,10 +185,11 @@ export class Lease {
 
   /** Takes in lanes that are ours but unknown: a claim without an answer may have committed, or commit much later. */
   async #adopt(shared: SharedStatements): Promise<void> {
-    const { database, alone, known, claimed } = this.#options
+    const { database, host, alone, known, claimed } = this.#options
     const adopt = async () => {
       const owner = this.#owner
       const lanes = await database.run(shared.adopt(owner, known()))
+      host.logger.debug({ lanes: lanes.length }, 'looked for lanes of claims without an answer')
       claimed(lanes, owner)
       const taken = known()
       return lanes.some(({ media }) => taken.includes(media))
@@ -211,6 +213,7 @@ export class Lease {
       const lanes = Math.min(maxAwaited, Math.max(1, room()))
       const owner = this.#owner
       const awaited = await database.run(shared.claimAwaited(owner, ownNames(host.handlers()), lanes))
+      host.logger.debug({ lanes: awaited.length, room: lanes }, 'claimed lanes whose events await handlers')
       claimed(awaited, owner)
       return awaited.length === lanes && room() > 0
     }

@@ -115,6 +115,8 @@ export class Settling {
     this.#outage.worked()
     this.#failures = 0
     if (this.#dirty.size === 0) this.#batch = maxLanes
+    const ends = sent.reduce((sum, [, { events }]) => sum + events.length, 0)
+    host.logger.debug({ lanes: lanes.length, ends }, 'recorded ends and releases of lanes')
     const answers = new Map(recorded.map(({ media, readyInMs }) => [media, readyInMs]))
     for (const [lane, unsettled] of sent) this.#answered(lane, unsettled, answers.get(lane.media))
   }

@@ -96,12 +96,14 @@ export class Turns implements AttemptWorker {
   #start(lane: HeldLane): void {
     if (lane.isGone || this.#isStopped) return this.lanes.done()
     if (!this.holds) {
+      this.#trace(lane, 'a lane waits: the lease of this process may have expired')
       this.#stalled.add(lane)
       return this.lanes.done()
     }
     const stored = this.#nextOf(lane)
     if (stored === undefined) return this.lanes.done()
     if (lane.isSuspect(stored) && !this.alone.enter(lane)) {
+      this.#trace(lane, 'a lane waits: its event may have made a process crash, so it runs alone')
       lane.state = 'parked'
       return this.lanes.done()
     }
@@ -114,8 +116,10 @@ export class Turns implements AttemptWorker {
     const { next } = lane
     const isBlocked = next !== undefined && next.dueInMs > 0
     const isRetryDue = next !== undefined && performance.now() >= lane.retryAt
-    if (this.#hasStraggler(lane)) this.leave(lane, stragglerMs)
-    else if (next === undefined || isBlocked || isRetryDue) this.leave(lane)
+    if (this.#hasStraggler(lane)) this.leave(lane, 'a handler of it that was given up still runs', stragglerMs)
+    else if (next === undefined) this.leave(lane, 'no event that was read is left')
+    else if (isBlocked) this.leave(lane, 'its next event is not due yet')
+    else if (isRetryDue) this.leave(lane, 'a retry in it is due')
     else return next
     return undefined
   }
@@ -125,10 +129,17 @@ export class Turns implements AttemptWorker {
     return false
   }
 
-  leave(lane: HeldLane, restMs?: number): void {
+  /** Releases a lane. `why`: for the log. */
+  leave(lane: HeldLane, why: string, restMs?: number): void {
+    this.#trace(lane, `a lane goes back: ${why}`)
     lane.leave(restMs)
     this.alone.leave(lane)
     this.#options.settling.add(lane)
+  }
+
+  /** Logs a decision about a lane, with the event whose turn it is. */
+  #trace({ media, turn, next }: HeldLane, message: string): void {
+    this.#options.host.logger.debug({ lane: media, turn, event: next?.id }, message)
   }
 
   async #run(lane: HeldLane, stored: StoredEvent): Promise<void> {
@@ -184,6 +195,7 @@ export class Turns implements AttemptWorker {
   async #count(attempt: SqlAttempt, isBack = false): Promise<void> {
     const { crashes } = attempt.stored
     const [from, to] = isBack ? [crashes + 1, crashes] : [crashes, crashes + 1]
+    this.#trace(attempt.lane, isBack ? 'takes back the count of an event' : 'counts an event before it runs alone')
     while (attempt.lane.state !== 'lost') {
       try {
         const isOurs = await this.database.run(this.database.statements.count(attempt, from, to))
@@ -260,7 +272,8 @@ export class Turns implements AttemptWorker {
   /** Gives an event that was not tried its place back. */
   #backToLane(lane: HeldLane, restMs: number | undefined): void {
     this.alone.leave(lane)
-    if (this.#isStopped || this.isPaused || restMs !== undefined) return this.leave(lane, restMs)
+    if (restMs !== undefined) return this.leave(lane, 'a handler is at its limit', restMs)
+    if (this.#isStopped || this.isPaused) return this.leave(lane, 'the inbox is paused or closing')
     lane.state = 'ready'
     this.#options.settling.add(lane)
     this.lanes.add(lane)
@@ -310,6 +323,7 @@ export class Turns implements AttemptWorker {
   /** Gives a lane up: stops its attempt. `isLost`: nothing of it can be recorded any more. */
   giveUp(lane: HeldLane, isLost: boolean, reason: WebhookError): void {
     const attempt = this.#byLane.get(lane)
+    this.#trace(lane, isLost ? 'a lane is lost' : 'a lane is given up')
     this.#stalled.delete(lane)
     if (attempt !== undefined) {
       this.#stragglers.add(attempt)

@@ -129,7 +129,7 @@ export class SqlWorker {
       // It lost its lease or closed meanwhile: nobody waits for these lanes.
       if (owner !== this.lease.owner || this.#state === 'stopped') continue
       this.#lanes.set(lane.media, lane)
-      if (this.#turns.isPaused) this.#turns.leave(lane)
+      if (this.#turns.isPaused) this.#turns.leave(lane, 'the inbox is paused or closing')
       else this.#turns.add(lane)
     }
   }
@@ -214,7 +214,8 @@ export class SqlWorker {
 
   /** Other processes may have slots for these lanes. */
   #leaveUnstarted(): void {
-    for (const lane of this.#lanes.values()) if (this.#turns.isUnstarted(lane)) this.#turns.leave(lane)
+    for (const lane of this.#lanes.values())
+      if (this.#turns.isUnstarted(lane)) this.#turns.leave(lane, 'the inbox is paused or closing')
   }
 
   get owner(): string | undefined {

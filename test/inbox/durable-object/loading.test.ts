@@ -27,7 +27,7 @@ function objectWith(
     (key) => JSON.stringify(key),
   )
   if (change !== '') database.exec(change)
-  const { logger, lines } = recordingLogger()
+  const { logger, lines } = recordingLogger('info')
   const make: Parameters<typeof inboxObject>[0] = (_env, inbox) =>
     createReceiver({ verify: unverified(), logger, inbox }).onAny(handler)
   const MediaInbox = inboxObject(make, options)

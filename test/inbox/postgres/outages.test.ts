@@ -135,7 +135,7 @@ describe.skipIf(!findPostgres())('while Postgres', () => {
   })
 
   test('is unreachable when a handler has succeeded and the inbox closes, the event is unfinished, and is handled again', async () => {
-    const { logger, lines } = recordingLogger()
+    const { logger, lines } = recordingLogger('info')
     const receiver = postgres.receiver({}, { logger })
     const finish = signalled()
     const started = signalled()

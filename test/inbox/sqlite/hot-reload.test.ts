@@ -12,7 +12,7 @@ import { freshPath } from './sqlite-tests.ts'
 async function reloaded(options: Sqlite.SqliteInboxOptions, handler: Handler) {
   vi.resetModules()
   const { sqliteInbox }: typeof Sqlite = await import('../../../src/inbox/sqlite.ts')
-  const { logger, lines } = recordingLogger()
+  const { logger, lines } = recordingLogger('info')
   const receiver = createReceiver({ verify: unverified(), logger, inbox: sqliteInbox(options) }).onAny(handler)
   onTestFinished(async () => void (await receiver.close({ timeoutMs: 500 })))
   const send = (mediaId: string) => deliver(receiver, samplePayload('encoding.finished', { media_id: mediaId }))

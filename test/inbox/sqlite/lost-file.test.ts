@@ -31,7 +31,7 @@ async function replace(path: string): Promise<void> {
 
 test.each(losses)('a file that is %s while it is open takes no more deliveries', async (_, lose) => {
   const path = await freshPath()
-  const { logger, lines } = recordingLogger()
+  const { logger, lines } = recordingLogger('info')
   const receiver = receiverOver({ path }, { logger })
   receiver.onAny(() => {})
   expect((await deliver(receiver, payloadOf('before'))).status).toBe(200)

@@ -67,7 +67,7 @@ export function started(options: SqliteInboxOptions) {
     lines.push(message)
     logged.push({ message, details })
   }
-  const logger = { debug: log, info: log, warn: log, error: log }
+  const logger = { debug() {}, info: log, warn: log, error: log }
   const { inbox, calls, changes } = openInbox(sqliteInbox(options), logger)
   onTestFinished(async () => {
     calls.finishAll()
