@@ -56,6 +56,7 @@ const guides = [
       page('Reconcile', '/reconcile'),
       page('Security', '/security'),
       page('Troubleshooting', '/troubleshooting'),
+      page('Debug an inbox', '/debug-an-inbox'),
     ],
   },
   {
