@@ -9,8 +9,10 @@ events, and replay the one that failed on the dashboard.
 Options:
   --port <n>           port of the receiver (default: a free one)
   --emulator-port <n>  port of the emulator and its page (default: a free one)
-  --inbox <name>       where the receiver keeps events until they are handled: memory or sqlite (default: memory)
+  --inbox <name>       where the receiver keeps events until they are handled: memory, sqlite or postgres (default:
+                       memory)
   --inbox-file <path>  the file of the sqlite inbox (default: a temporary one)
+  --inbox-url <url>    the database of the postgres inbox, which gets a schema media_webhooks_demo
   --exit               exit after the summary, with status 0 if every event was handled exactly once and every bad
                        delivery was rejected, otherwise 1
   --help               print this
@@ -25,9 +27,10 @@ export interface Arguments {
   readonly port: number
   /** 0 chooses a free port. */
   readonly emulatorPort: number
-  readonly inbox: 'memory' | 'sqlite'
+  readonly inbox: 'memory' | 'sqlite' | 'postgres'
   /** `undefined` for a temporary file. */
   readonly inboxFile: string | undefined
+  readonly inboxUrl: string | undefined
   readonly exit: boolean
   readonly help: boolean
 }
@@ -41,15 +44,26 @@ export function readArguments(args: readonly string[]): Arguments {
       'emulator-port': { type: 'string', default: '0' },
       inbox: { type: 'string', default: 'memory' },
       'inbox-file': { type: 'string' },
+      'inbox-url': { type: 'string' },
       exit: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
   })
-  const { port, 'emulator-port': emulatorPort, inbox, 'inbox-file': inboxFile, ...flags } = values
+  const {
+    port,
+    'emulator-port': emulatorPort,
+    inbox,
+    'inbox-file': inboxFile,
+    'inbox-url': inboxUrl,
+    ...flags
+  } = values
   const ports = { port: readPort('port', port), emulatorPort: readPort('emulator-port', emulatorPort) }
-  if (inbox !== 'memory' && inbox !== 'sqlite') throw new Error(`--inbox takes memory or sqlite, not '${inbox}'`)
+  if (inbox !== 'memory' && inbox !== 'sqlite' && inbox !== 'postgres')
+    throw new Error(`--inbox takes memory, sqlite or postgres, not '${inbox}'`)
   if (inboxFile !== undefined && inbox !== 'sqlite') throw new Error('--inbox-file goes with --inbox sqlite')
-  return { ...flags, ...ports, inbox, inboxFile }
+  if ((inboxUrl !== undefined) !== (inbox === 'postgres'))
+    throw new Error('--inbox postgres and --inbox-url postgres://… go together')
+  return { ...flags, ...ports, inbox, inboxFile, inboxUrl }
 }
 
 function readPort(flag: string, value: string): number {

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
+import { postgresInbox } from '../src/inbox/postgres.ts'
 import { sqliteInbox } from '../src/inbox/sqlite.ts'
 import { type Inbox, type InboxDefinition, memoryInbox } from '../src/index.ts'
 import type { Arguments } from './arguments.ts'
@@ -16,9 +17,17 @@ export interface Storage {
 }
 
 /** Chooses the inbox, and makes a folder for its file unless one was given. */
-export async function prepareStorage({ inbox, inboxFile }: Arguments): Promise<Storage> {
+export async function prepareStorage({ inbox, inboxFile, inboxUrl = '' }: Arguments): Promise<Storage> {
   const nothing = async () => {}
   if (inbox === 'memory') return { inbox: memoryInbox(), place: 'in memory', remove: nothing }
+  if (inbox === 'postgres') {
+    const schema = 'media_webhooks_demo'
+    return {
+      inbox: postgresInbox({ connection: inboxUrl, schema }),
+      place: `Postgres, schema ${schema}`,
+      remove: nothing,
+    }
+  }
   if (inboxFile !== undefined) return { inbox: sqliteInbox({ path: inboxFile }), place: inboxFile, remove: nothing }
   const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-'))
   const path = join(folder, 'inbox.db')

@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest'
 import { readArguments } from '../../demo/arguments.ts'
 
-const standard = { port: 0, emulatorPort: 0, inbox: 'memory', inboxFile: undefined, exit: false, help: false }
+const standard = {
+  port: 0,
+  emulatorPort: 0,
+  inbox: 'memory',
+  inboxFile: undefined,
+  inboxUrl: undefined,
+  exit: false,
+  help: false,
+}
 
 test('without arguments it uses a free port, keeps events in memory and keeps running', () => {
   expect(readArguments([])).toEqual(standard)
@@ -20,6 +28,8 @@ test('takes ports and flags', () => {
 test('takes an inbox and its file', () => {
   expect(readArguments(['--inbox', 'sqlite'])).toEqual({ ...standard, inbox: 'sqlite' })
   expect(readArguments(['--inbox=sqlite', '--inbox-file', 'a.db'])).toMatchObject({ inboxFile: 'a.db' })
+  const url = 'postgres://localhost/app'
+  expect(readArguments(['--inbox=postgres', '--inbox-url', url])).toMatchObject({ inbox: 'postgres', inboxUrl: url })
 })
 
 test.each([
@@ -30,8 +40,10 @@ test.each([
   [['--port', '65536'], "--port takes a number from 0 to 65535, not '65536'"],
   [['--emulator-port', '-1'], 'argument is ambiguous'],
   [['--emulator-port=x'], "--emulator-port takes a number from 0 to 65535, not 'x'"],
-  [['--inbox', 'redis'], "--inbox takes memory or sqlite, not 'redis'"],
+  [['--inbox', 'redis'], "--inbox takes memory, sqlite or postgres, not 'redis'"],
   [['--inbox-file', 'a.db'], '--inbox-file goes with --inbox sqlite'],
+  [['--inbox', 'postgres'], '--inbox postgres and --inbox-url postgres://… go together'],
+  [['--inbox-url', 'postgres://localhost/app'], '--inbox postgres and --inbox-url postgres://… go together'],
   [['--port='], "--port takes a number from 0 to 65535, not ''"],
 ])('rejects %j and says why', (args, message) => {
   expect(() => readArguments(args)).toThrow(message)

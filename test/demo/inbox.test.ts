@@ -3,9 +3,11 @@ import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { openInboxFile } from '../../src/inbox/sqlite.ts'
 import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import { findPostgres } from '../support/postgres/find-postgres.ts'
+import { PostgresServer } from '../support/postgres/postgres-server.ts'
 import { serve } from '../support/serve.ts'
 import { run, start } from './program.ts'
 
@@ -71,5 +73,22 @@ describe('npm start -- --inbox sqlite', () => {
     const { status, stderr } = await run(['--inbox', 'sqlite', '--inbox-file', path, '--exit'])
     expect(status).toBe(1)
     expect(stderr).toMatch(/^the inbox file [^\n]+ cannot be used: [^\n]+\n$/)
+  })
+})
+
+describe.skipIf(!findPostgres())('npm start -- --inbox postgres', () => {
+  test('plays the same scenario in a schema of its own, also a second time', async () => {
+    const server = await PostgresServer.start()
+    onTestFinished(() => server.remove())
+    for (let time = 1; time <= 2; time++) {
+      const { status, stdout } = await run(['--inbox', 'postgres', '--inbox-url', server.url, '--exit'])
+      expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringContaining(verdict) })
+      expect(stdout).toMatch(/^Inbox +Postgres, schema media_webhooks_demo$/m)
+    }
+  })
+
+  test('exits with status 1 and the reason if the database cannot be reached', async () => {
+    const args = ['--inbox', 'postgres', '--inbox-url', 'postgres://127.0.0.1:1/app', '--exit']
+    expect(await run(args)).toMatchObject({ status: 1, stderr: expect.stringContaining('ECONNREFUSED 127.0.0.1:1') })
   })
 })
