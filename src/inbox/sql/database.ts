@@ -214,6 +214,8 @@ export interface HeldEvent {
 export interface Expiry {
   /** Delay before the next call (ms). */
   readonly nextInMs: number
+  /** True if it made lanes ready, since the clock was set back. */
+  readonly hasWoken?: boolean
 }
 
 /**

@@ -81,8 +81,9 @@ export class Upkeep {
 
   /** Deletes a page of what has expired, and what there is too much of. Resolves with the delay before the next (ms). */
   async expire(): Promise<number> {
-    const { database, host, maxDeadLetters } = this.#options
-    const { nextInMs } = await database.run(database.statements.expire())
+    const { database, host, worker, maxDeadLetters } = this.#options
+    const { nextInMs, hasWoken } = await database.run(database.statements.expire())
+    if (hasWoken) worker?.wake()
     const hasMore =
       (await dropOldest(database, 'unreadable', maxUnreadable, host.logger)) ||
       (maxDeadLetters !== undefined && (await dropOldest(database, 'events', maxDeadLetters, host.logger)))

@@ -18,8 +18,12 @@ export class Settling {
     this.#sql = prepareAll(database, sql.settle(isStrict))
   }
 
-  settle(owner: string, lanes: readonly SettledLane[], events: readonly SettledEvent[]): readonly RecordedLane[] {
-    const now = Date.now()
+  settle(
+    owner: string,
+    lanes: readonly SettledLane[],
+    events: readonly SettledEvent[],
+    now: number,
+  ): readonly RecordedLane[] {
     const held = new Map<Media, { readonly lane: SettledLane; readonly readyAt: number | null }>()
     for (const lane of lanes) {
       const row = this.#sql.held.get(Number(lane.media), owner, lane.turn, lane.first)

@@ -59,7 +59,7 @@ export class SqliteSteps implements Statements {
   readonly #sql
   /** Lanes of a claim whose commit failed, or is under way. */
   #unanswered: readonly LaneRow[] = []
-  /** The latest time seen: the clock was set back if it is not reached. */
+  /** The latest time that was written: the clock was set back if it is not reached. */
   #latest = 0
 
   constructor(database: SqliteDatabase, options: StepsOptions) {
@@ -72,6 +72,13 @@ export class SqliteSteps implements Statements {
     this.#expiration = new Expiration(database, ttlMs)
     const texts = { ...sql.claim, ...sql.lanes, ...sql.correctClock, ...sql.retry, count: sql.count }
     this.#sql = prepareAll(database, texts)
+  }
+
+  /** The time, to be written. Remembered, since a clock may be ahead for a moment only. */
+  #now(): number {
+    const now = Date.now()
+    this.#latest = Math.max(this.#latest, now)
+    return now
   }
 
   /** Unfinished events without those that run. */
@@ -87,7 +94,11 @@ export class SqliteSteps implements Statements {
 
   accept(events: readonly NewEvent[]): SqliteStep<readonly Acceptance[]> {
     const accept = (event: NewEvent) => (this.#isFull() ? this.#accepting.refuse(event) : this.#accepting.accept(event))
-    return { run: () => events.map(accept) }
+    const run = () => {
+      this.#now()
+      return events.map(accept)
+    }
+    return { run }
   }
 
   overdue(limit: number): SqliteStep<{ overdue: readonly OverdueExpectation[]; nextInMs: number }> {
@@ -112,7 +123,7 @@ export class SqliteSteps implements Statements {
 
   claim({ owner, lanes, marked }: ClaimRequest): SqliteStep<Claim> {
     const run = () => {
-      const now = Date.now()
+      const now = this.#now()
       for (const { media, turn } of this.#unanswered) this.#sql.giveBack.run(now, media, owner, turn)
       const limit = Math.min(lanes, lanesPerTurn)
       const unmarked = this.#sql.unmarked.all(now, limit) as LaneRow[]
@@ -139,7 +150,7 @@ export class SqliteSteps implements Statements {
   ): SqliteStep<readonly RecordedLane[]> {
     // The next handler of an event waits for its progress, and the next suspect for the end of the one before.
     const canWait = events.every(({ kind }) => kind !== 'progress') && lanes.every(({ clear }) => !clear)
-    return { run: () => this.#settling.settle(owner, lanes, events), canWait }
+    return { run: () => this.#settling.settle(owner, lanes, events, this.#now()), canWait }
   }
 
   count({ owner, media, turn, id }: HeldEvent, from: number, to: number): SqliteStep<boolean> {
@@ -148,8 +159,9 @@ export class SqliteSteps implements Statements {
 
   join(): SqliteStep<void> {
     const run = () => {
-      this.#sql.join.run(Date.now())
-      this.#correctClock(Date.now())
+      const now = Date.now()
+      this.#sql.join.run(now)
+      this.#correctClock(now)
     }
     return { run }
   }
@@ -185,7 +197,7 @@ export class SqliteSteps implements Statements {
 
   retry(hash: string): SqliteStep<boolean> {
     const run = () => {
-      const now = Date.now()
+      const now = this.#now()
       if (Number(this.#sql.makeDue.run(now, now, hash, now).changes) === 0) return false
       this.#sql.wake.run(now, hash)
       return true
@@ -196,9 +208,9 @@ export class SqliteSteps implements Statements {
   expire(): SqliteStep<Expiry> {
     const run = () => {
       const now = Date.now()
-      if (now < this.#latest) this.#correctClock(now)
-      this.#latest = now
-      return this.#expiration.next()
+      const hasWoken = now < this.#latest
+      if (hasWoken) this.#correctClock(now)
+      return { ...this.#expiration.next(), hasWoken }
     }
     return { run }
   }

@@ -81,3 +81,19 @@ test('a lane that was left while the clock was a month ahead does not wait, alth
   }
   expect((await started({ path }).calls.next()).event.key).toBe('second')
 })
+
+test('a retry recorded while the clock was a month ahead runs in the same process, although nothing else arrives', async () => {
+  const { inbox, calls } = started({ path: await freshPath() })
+  await inbox.accept(eventOf('before'))
+  ;(await calls.next()).finish()
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + month })
+  try {
+    await inbox.accept(eventOf('retried'))
+    const call = await calls.next()
+    call.finish({ status: 'retry', delayMs: 100, completed: [], failures: [] })
+    await until(async () => (await inbox.stats()).retrying === 1)
+  } finally {
+    vi.useRealTimers()
+  }
+  expect((await calls.next()).attempt.number).toBe(2)
+})
