@@ -159,14 +159,17 @@ SELECT ${msUntil(`least(
     ${firstReady('crashes = 0 AND ready_at > now()')}, ${firstReady('crashes > 0 AND ready_at > now()')})`)} AS wait,
   coalesce(${firstReady('crashes = 0 AND ready_at >= $1::timestamptz')} <= now() - interval '${heldUpMs} ms', false) AS held_up`
 
+const claimed = "current_setting('media_webhooks.claimed')::bigint[]"
+
 /**
  * The lanes just claimed, with their events. Sent in the claim's message, but after its COMMIT: a process that is
- * suspended while Postgres sends it a megabyte must hold no lock. $1 events a lane + 1, $2 bytes.
+ * suspended while Postgres sends it a megabyte must hold no lock. $1 events a lane + 1, $2 bytes
+ * of all lanes.
  */
 export const readClaimed = (isStrict: boolean): string => `
 SELECT lane.media::text, turn, position::float8, lane.crashes AS marks, latest_at::float8 AS "latestAt", lane.awaits IS NOT NULL AS awaits, e.*
 FROM $lane LEFT JOIN LATERAL (
-  SELECT id::float8, CASE WHEN before < $2::int THEN event::text END AS event, trace::text,
+  SELECT id::float8, CASE WHEN before < (SELECT $2::int / greatest(1, cardinality(${claimed}))) THEN event::text END AS event, trace::text,
     ${ms('received_at')} AS "receivedAt", ${ms('coalesce(due_at, since, received_at)')} AS since, owed::text, attempts,
     ${dialect.names('completed')} AS completed, failed::text, crashes, late, due_at IS NOT NULL AS "isRetry",
     greatest(0, ${msUntil('due_at')}) AS "dueInMs"
@@ -180,7 +183,7 @@ FROM $lane LEFT JOIN LATERAL (
     ) found
   ) counted ORDER BY counted.id LIMIT $1::int
 ) e ON true
-WHERE lane.media = ANY (current_setting('media_webhooks.claimed')::bigint[]) ORDER BY lane.media, id`
+WHERE lane.media = ANY (${claimed}) ORDER BY lane.media, id`
 
 /** Before `adopt`: waits for a lane that accepts keep locked. $1 own id, $2 the lanes it knows. */
 export const awaitOwn = `

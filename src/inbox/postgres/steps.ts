@@ -37,12 +37,12 @@ import {
 } from './step.ts'
 
 /** Events of a lane that a claim reads. */
-const maxEvents = 64
+const maxEvents = 256
 
 /** Bytes for each lane, of which the first event is read whatever its size: a claim takes as many lanes as there are bytes for. */
 const bytesPerLane = 10_000
 
-/** Lanes between which an adoption divides these bytes. */
+/** Lanes that an adoption takes in at a time. */
 const maxAdopted = 64
 
 /** How long claims begin where the last one did (ms). Then one looks at all: accepts may have committed late. */
@@ -137,7 +137,7 @@ export class PostgresSteps implements Statements, SharedStatements {
     const start = `${begin}; SET LOCAL synchronous_commit = off`
     const before = waits ? [start, "SET LOCAL lock_timeout = '1s'", wait] : [start]
     const next = namedQuery('next', sql.nextReady, from)
-    const parts = [...before, claim, commit, this.#read(lanes + marked), next, forget]
+    const parts = [...before, claim, commit, this.#read, next, forget]
     return this.#claimingStep(waits ? 'patient' : 'handling', parts, (results) => {
       const [claimed, , read, ready] = results.slice(-5) as [Rows, Rows, Rows, Rows]
       const { count, first } = claimed[0] as { count: number; first: string | null }
@@ -155,8 +155,8 @@ export class PostgresSteps implements Statements, SharedStatements {
     return performance.now() - this.#startedOverAt <= lookBackMs ? this.#from : fromStart
   }
 
-  #read(lanes: number): Query {
-    return namedQuery('read', this.#texts.read, maxEvents + 1, Math.ceil(this.#limit.most / Math.max(lanes, 1)))
+  get #read(): Query {
+    return namedQuery('read', this.#texts.read, maxEvents + 1, this.#limit.most)
   }
 
   #fitting(lanes: number): number {
@@ -165,16 +165,16 @@ export class PostgresSteps implements Statements, SharedStatements {
 
   adopt(owner: string, known: readonly Media[]): PostgresStep<readonly ClaimedLane[]> {
     const lanes = this.#fitting(maxAdopted)
-    return this.#claiming([query(sql.awaitOwn, owner, known), query(sql.adopt, owner, known, lanes)], lanes)
+    return this.#claiming([query(sql.awaitOwn, owner, known), query(sql.adopt, owner, known, lanes)])
   }
 
   claimAwaited(owner: string, names: readonly string[], room: number): PostgresStep<readonly ClaimedLane[]> {
     const lanes = this.#fitting(room)
-    return this.#claiming([query(sql.claimAwaited, owner, names, lanes)], lanes)
+    return this.#claiming([query(sql.claimAwaited, owner, names, lanes)])
   }
 
-  #claiming(claim: readonly Query[], lanes: number): PostgresStep<readonly ClaimedLane[]> {
-    const parts = [...transaction(...claim), this.#read(lanes), forget]
+  #claiming(claim: readonly Query[]): PostgresStep<readonly ClaimedLane[]> {
+    const parts = [...transaction(...claim), this.#read, forget]
     return this.#claimingStep('patient', parts, (results) => lanesOf(results.at(-2) as Rows))
   }
 

@@ -104,7 +104,7 @@ function laneChecks(check: DeclareCheck): void {
 
   check('claims a lane once, with its events in the order of acceptance', async ({ next, expect }) => {
     const process = await next()
-    const keys = Array.from({ length: 80 }, (_, index) => `key ${index}`)
+    const keys = Array.from({ length: 300 }, (_, index) => `key ${index}`)
     for (const key of keys) await process.accept(key, 'media')
     const lane = await process.lane()
     expect([keysOf(lane), lane.hasMore, lane.crashes]).toEqual([keys.slice(0, lane.events.length), true, 0])
