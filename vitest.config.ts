@@ -21,7 +21,7 @@ const slow = [
   'test/cli/{dev,doctor,doctor-credentials,doctor-sample,inbox,trigger,inbox-story,inbox-sqlite-reading,inbox-packages,listen-forwarding}.test.ts',
   'test/{receiver,inbox/sqlite}/path.test.ts',
   'test/{demo/scenes,adapters/{unread-bodies,close-server},contract/{wrong-adapters,adapter-fastify4}}.test.ts',
-  'test/{cli/completion,service/emulator/workspace/secrets}.test.ts',
+  'test/service/emulator/workspace/secrets.test.ts',
   // Every platform as it is deployed.
   'test/{platforms,queues}/*.test.ts',
   'test/inbox/durable-object/{objects,kills}.test.ts',

@@ -1,7 +1,7 @@
 import { keyOf } from '../../inbox/operations/finding.ts'
 import { type Command, defineCommand } from '../shared/command.ts'
 import { UsageError } from '../shared/flags.ts'
-import { actionNames, actionOf, actionsHelp, commandsOf, findAction } from './inbox/actions.ts'
+import { actionOf, actionsHelp, commandsOf, findAction } from './inbox/actions.ts'
 import { explained } from './inbox/explain.ts'
 import { flags } from './inbox/flags.ts'
 import { migrateTables } from './inbox/migrate.ts'
@@ -20,7 +20,6 @@ const command = defineCommand({
     'URL to standard input. For Postgres you can also leave the password out and set PGPASSWORD.',
   positionalFlag: 'target',
   morePositionals: '<action> [key…]',
-  argumentWords: [[], actionNames],
   flags,
   json:
     'print one JSON object: the counts, complete events or dead letters, the keys done and missing, or what was ' +

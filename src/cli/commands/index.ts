@@ -1,5 +1,4 @@
 import type { Command, CommandGroup } from '../shared/command.ts'
-import { completionOf } from './completion.ts'
 import { dev } from './dev.ts'
 import { doctor } from './doctor.ts'
 import { emulate } from './emulate.ts'
@@ -10,7 +9,8 @@ import { resend } from './resend.ts'
 import { trigger } from './trigger.ts'
 import { webhooks } from './webhooks.ts'
 
-const others: readonly (Command | CommandGroup)[] = [
+/** In the order of the help. */
+export const commands: readonly (Command | CommandGroup)[] = [
   emulate,
   dev,
   trigger,
@@ -21,6 +21,3 @@ const others: readonly (Command | CommandGroup)[] = [
   keys,
   webhooks,
 ]
-
-/** In the order of the help. */
-export const commands: readonly (Command | CommandGroup)[] = [...others, completionOf(others)]

@@ -20,7 +20,7 @@ const types = ['lifecycle', ...eventTypes]
 
 const flags = {
   to: required(receiverUrl('the receiver')),
-  type: { ...text('<type|lifecycle>', 'what to send; --type can be left out'), words: types },
+  type: text('<type|lifecycle>', 'what to send; --type can be left out'),
   body: bodyFile('send this JSON object of any service instead, byte for byte'),
   format: choice(['flat', 'envelope'], 'the wire format (default: flat)'),
   fault: choice(faults, 'a fault that happens to each event once'),
@@ -46,7 +46,6 @@ export const trigger = defineCommand({
   summary: "sends a receiver an event, all events of a media item's life, or the body in a file",
   details: `The types are ${eventTypes.join(', ')}.\n${secretUrlHelp}`,
   positionalFlag: 'type',
-  argumentWords: [types],
   flags,
   json: 'print one JSON object per delivery: type, mediaId, attempt, status, answer, failure, retryInMs …',
   exitCodes: { 0: 'every event that was sent was acknowledged', 1: 'at least one event was not acknowledged' },

@@ -24,8 +24,6 @@ export interface Command<Of extends Flags = Flags> {
   readonly morePositionals?: string
   /** One command per action that can follow the first argument. */
   readonly actions?: readonly Command[]
-  /** Words that the shell completes for each argument. Without words, it offers files. */
-  readonly argumentWords?: readonly (readonly string[])[]
   readonly flags: Of
   readonly json: string
   /** Exit codes that differ from the program's. `undefined` removes one from the help. */

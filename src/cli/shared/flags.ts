@@ -8,7 +8,6 @@ export interface Flag<Value = unknown> {
   readonly help: string
   /** Placeholder in the help, such as `<n>`. A flag without one is a switch. */
   readonly takes?: string
-  readonly words?: readonly string[]
   readonly env?: string
   /** `-` reads the value from standard input. */
   readonly stdin?: true
@@ -44,7 +43,6 @@ export const text = (takes: string, help: string, env?: string): Flag<string> =>
 export const choice = <const Word extends string>(words: readonly Word[], help: string): Flag<Word> => ({
   takes: `<${words.join('|')}>`,
   help,
-  words,
   read: (given) => {
     const word = words.find((each) => each === given)
     if (word !== undefined) return word
@@ -59,7 +57,6 @@ export const list = <Item extends string = string>(
 ): Flag<readonly Item[]> => ({
   takes,
   help,
-  ...(words !== undefined && { words }),
   read: (given) => {
     const items = given.split(',').map((item) => item.trim()) as Item[]
     if (items.every((item) => item !== '' && words?.includes(item) !== false)) return items

@@ -41,7 +41,7 @@ const actions: Readonly<Record<string, InboxAction>> = {
   migrate,
 }
 
-export const actionNames = Object.keys(actions)
+const actionNames = Object.keys(actions)
 
 export const actionsHelp = table(
   Object.values(actions).map(({ help }) => help),
@@ -49,7 +49,7 @@ export const actionsHelp = table(
 )
 
 /** `inbox` once per action, with the action's arguments and flags. */
-export const commandsOf = ({ details: _, morePositionals: __, argumentWords: ___, ...inbox }: Command): Command[] =>
+export const commandsOf = ({ details: _, morePositionals: __, ...inbox }: Command): Command[] =>
   Object.entries(actions).map(
     ([
       name,
