@@ -1,5 +1,5 @@
 import { writeHead } from '../../src/inbox/sql/head.ts'
-import { eventOf } from '../../src/testing/contract/handling.ts'
+import { eventOf } from '../../test/support/inbox.ts'
 import { number, printTable, spread } from '../report.ts'
 import { type Bench, type NewQueue, withProcesses } from './bench.ts'
 

@@ -5,7 +5,7 @@ import { PgBoss } from 'pg-boss'
 import { bullmqInbox } from '../../src/inbox/bullmq.ts'
 import type { Handle, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
 import { postgresInbox } from '../../src/inbox/postgres.ts'
-import { eventOf } from '../../src/testing/contract/handling.ts'
+import { eventOf } from '../../test/support/inbox.ts'
 import { hostOf } from '../host.ts'
 
 /** A queue that stores events and handles them, in one process. */

@@ -1,7 +1,7 @@
 import { hmacSignature, urlToken } from '../../src/index.ts'
-import { connectTo, requestHead } from '../../src/testing/contract/adapter/connection.ts'
 import { makeDelivery } from '../../src/testing/deliver.ts'
 import { encodePayload, type Payload, type Signer, samplePayload, signWithHmac } from '../../src/testing/index.ts'
+import { connectTo, requestHead } from '../contract/suites/adapter/connection.ts'
 
 /** The signature scheme of most scenarios. */
 export const signature = {

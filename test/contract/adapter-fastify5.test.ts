@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { adapterContract } from '../../src/testing/contract/adapter.ts'
 import { mounts } from '../support/mounts.ts'
+import { adapterContract } from './suites/adapter.ts'
 
 adapterContract(mounts.fastify5, { test, expect })

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { databaseContract } from '../../src/testing/contract/database.ts'
 import { findPostgres } from '../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../support/postgres/postgres-server.ts'
 import { postgresDatabases } from './databases.ts'
+import { databaseContract } from './suites/database.ts'
 
 // A role or database may have another default.
 describe.skipIf(!findPostgres()).each(['read committed', 'repeatable read'])('Postgres, by default in %s', (level) => {

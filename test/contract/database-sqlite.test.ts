@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { databaseContract } from '../../src/testing/contract/database.ts'
 import { sqliteDatabases } from './databases.ts'
+import { databaseContract } from './suites/database.ts'
 
 databaseContract(sqliteDatabases, { test, expect }, { shared: false })

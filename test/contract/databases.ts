@@ -4,8 +4,8 @@ import { PostgresDatabase } from '../../src/inbox/postgres/database.ts'
 import { limitsOf } from '../../src/inbox/sqlite/database.ts'
 import { ownFile } from '../../src/inbox/sqlite/file.ts'
 import { FileDatabase } from '../../src/inbox/sqlite/file-database.ts'
-import type { DatabaseSubject } from '../../src/testing/contract/database-process.ts'
 import { crashed, freshPath } from '../inbox/sqlite/sqlite-tests.ts'
+import type { DatabaseSubject } from './suites/database-process.ts'
 
 /** How long keys are remembered in the contract of databases (ms). */
 const ttlMs = 50

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import type { Runner } from '../../src/testing/contract/runner.ts'
+import type { Runner } from '../../src/testing/runner.ts'
 
 /** The time after which a test counts as hanging, in ms. It is longer than the suites wait for anything. */
 const hangingMs = 100_000

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { bullmqInbox } from '../../src/inbox/bullmq.ts'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { findRedis } from '../support/redis/find-redis.ts'
 import { RedisServer } from '../support/redis/redis-server.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   let server: RedisServer

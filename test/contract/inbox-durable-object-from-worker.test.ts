@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import { defineInbox } from '../../src/inbox/define-inbox.ts'
 import type { ObjectSql } from '../../src/inbox/durable-object/cloudflare.ts'
 import type { InboxDefinition } from '../../src/inbox/inbox.ts'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { ObjectsInNode } from '../inbox/durable-object/objects-in-node.ts'
 import { everyFeature } from './every-feature.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 // The suite runs in one process, so that it sees both sides. In workerd, it runs in the object
 // (inbox-durable-object.test.ts).

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { type RunningWorker, WorkerOnDisk } from '../inbox/durable-object/workerd.ts'
 import { findRuntime } from '../support/find-runtime.ts'
 import { everyFeature } from './every-feature.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 const binary = findRuntime('workerd')
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { memoryInbox } from '../../src/inbox/memory.ts'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 inboxContract(
   () => ({ inbox: memoryInbox() }),

@@ -2,8 +2,8 @@ import { PGlite } from '@electric-sql/pglite'
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { pgliteInbox } from '../../src/inbox/pglite.ts'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { everyFeature } from './every-feature.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 describe('pgliteInbox', () => {
   let db: PGlite

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { loopedInbox } from '../inbox/queue/looped-inbox.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 inboxContract(loopedInbox, { test, expect }, { ordered: false, keepsEvents: false })

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
 import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { drivers, temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
 import { everyFeature } from './every-feature.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 /** Makes a table of texts in the file, which handlers write to in their transactions. */
 function textsIn(path: string) {

@@ -1,10 +1,10 @@
 import type { PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresInboxOptions, postgresInbox } from '../../src/inbox/postgres.ts'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { findPostgres } from '../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../support/postgres/postgres-server.ts'
 import { everyFeature } from './every-feature.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 /**
  * Runs the contract over `postgresInbox` with some options.

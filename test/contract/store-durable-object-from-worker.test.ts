@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { durableObjectStore, StoreObject } from '../../src/inbox/durable-object/cloudflare.ts'
-import { storeContract } from '../../src/testing/contract/store.ts'
+import { storeContract } from '../../src/testing/store-contract.ts'
 import { storageInNode } from '../inbox/durable-object/storage-in-node.ts'
 
 // The store and its objects in one process. In workerd, the objects are elsewhere (store-durable-object.test.ts).

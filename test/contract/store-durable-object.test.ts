@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { StoreSteps } from '../../src/idempotency/store.ts'
-import { storeContract } from '../../src/testing/contract/store.ts'
+import { storeContract } from '../../src/testing/store-contract.ts'
 import { type RunningWorker, WorkerOnDisk } from '../inbox/durable-object/workerd.ts'
 import { findRuntime } from '../support/find-runtime.ts'
 

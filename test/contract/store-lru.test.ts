@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { lruStore } from '../../src/idempotency/lru.ts'
-import { storeContract } from '../../src/testing/contract/store.ts'
+import { storeContract } from '../../src/testing/store-contract.ts'
 
 function lruSubject() {
   let time = 1_000

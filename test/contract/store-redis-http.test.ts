@@ -1,6 +1,6 @@
 import { Redis } from '@upstash/redis'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { storeContract } from '../../src/testing/contract/store.ts'
+import { storeContract } from '../../src/testing/store-contract.ts'
 import { findRedis } from '../support/redis/find-redis.ts'
 import { startHttpBridge } from '../support/redis/http-bridge.ts'
 import { RedisServer } from '../support/redis/redis-server.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { storeContract } from '../../src/testing/contract/store.ts'
+import { storeContract } from '../../src/testing/store-contract.ts'
 import { clients, clusterClients } from '../support/redis/clients.ts'
 import { findRedis } from '../support/redis/find-redis.ts'
 import { RedisServer } from '../support/redis/redis-server.ts'

@@ -2,9 +2,9 @@ import { once } from 'node:events'
 import type { RequestListener } from 'node:http'
 import { describe, expect, test } from 'vitest'
 import { toDelivery } from '../../adapters/node.ts'
-import { adapterContract } from '../../src/testing/contract/adapter.ts'
 import { mountListener, type Receives } from '../support/mounts.ts'
 import { failuresOf } from './failures-of.ts'
+import { adapterContract } from './suites/adapter.ts'
 
 /** Answers as soon as it can, and leaves the rest to Node. */
 const plain =

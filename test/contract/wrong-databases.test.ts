@@ -4,12 +4,12 @@ import { lockLanes } from '../../src/inbox/postgres/statements.ts'
 import type { PostgresStep } from '../../src/inbox/postgres/step.ts'
 import type { Database, NewEvent, SettledEvent, SettledLane, Statements, Step } from '../../src/inbox/sql/database.ts'
 import { sleep } from '../../src/internal/timers.ts'
-import { databaseContract } from '../../src/testing/contract/database.ts'
-import type { DatabaseSubject } from '../../src/testing/contract/database-process.ts'
 import { findPostgres } from '../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../support/postgres/postgres-server.ts'
 import { postgresDatabases, sqliteDatabases } from './databases.ts'
 import { failuresOf } from './failures-of.ts'
+import { databaseContract } from './suites/database.ts'
+import type { DatabaseSubject } from './suites/database-process.ts'
 
 /** A step of a wrong database: what it does instead. */
 class WrongStep<Result> implements Step<Result> {

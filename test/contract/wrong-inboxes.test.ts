@@ -10,10 +10,10 @@ import type {
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import type { DeadLetters, EventRecord, InboxEvents } from '../../src/inbox/reading.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
 import { everyFeature } from './every-feature.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 // A wrong one is found after a wait of 30 s at worst.
 

@@ -3,10 +3,10 @@ import type { Attempt, AttemptResult, Inbox, InboxDefinition } from '../../src/i
 import type { StoredPauses } from '../../src/inbox/operations/pauses.ts'
 import type { Operations, Pause, PauseOptions, Pauses, ResumeOptions } from '../../src/inbox/reading.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
 import { everyFeature } from './every-feature.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 const transactions = { write() {}, texts: () => [] }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { lruStore } from '../../src/idempotency/lru.ts'
 import type { IdempotencyStore } from '../../src/idempotency/store.ts'
-import { storeContract } from '../../src/testing/contract/store.ts'
+import { storeContract } from '../../src/testing/store-contract.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
 
 // A wrong one is found after a wait of 30 s at worst.

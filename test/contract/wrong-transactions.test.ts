@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import type { Attempt, InboxDefinition } from '../../src/inbox/inbox.ts'
 import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
 import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
-import type { InboxSubject } from '../../src/testing/contract/inbox.ts'
-import { inboxContract } from '../../src/testing/contract/inbox.ts'
 import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
 import { everyFeature } from './every-feature.ts'
 import { failuresOf } from './failures-of.ts'
+import type { InboxSubject } from './suites/inbox.ts'
+import { inboxContract } from './suites/inbox.ts'
 
 // A wrong one is found after a wait of 30 s at worst.
 

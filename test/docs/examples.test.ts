@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import * as mediaWebhooks from '../../src/index.ts'
-import { inboxContract, storeContract } from '../../src/testing/index.ts'
+import { storeContract } from '../../src/testing/index.ts'
+import { inboxContract } from '../contract/suites/inbox.ts'
 import { exportsOf } from './written-out.ts'
 
 const modules = { 'media-webhooks': mediaWebhooks }

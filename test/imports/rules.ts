@@ -62,7 +62,7 @@ export const packages: Rules = {
   'internal/page': ['hono/jsx', 'node:fs'],
   'operate/telemetry': ['@opentelemetry/api'],
   'operate/dashboard': ['#crypto', 'hono/html', 'hono/jsx', 'node:fs'],
-  testing: ['#crypto', 'node:net'],
+  testing: ['#crypto'],
   'service/client': ['zod'],
   'service/emulator': ['@hono/node-server', 'hono', 'node:*', 'zod'],
   adapters: ['node:*'],

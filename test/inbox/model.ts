@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { AttemptResult, Inbox, InboxStats } from '../../src/index.ts'
-import type { InboxSubject } from '../../src/testing/contract/inbox.ts'
+import type { InboxSubject } from '../contract/suites/inbox.ts'
 import { type Call, eventOf, openInbox, until } from '../support/inbox.ts'
 
 /** One thing that a test does with an inbox. `at` chooses among the events that it can be done with. */

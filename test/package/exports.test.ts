@@ -113,11 +113,8 @@ test('the exported names grow only in a reviewed change', () => {
         "openTelemetry",
       ],
       "/testing": [
-        "adapterContract",
-        "databaseContract",
         "deliver",
         "encodePayload",
-        "inboxContract",
         "makeDelivery",
         "samplePayload",
         "signWithBasicAuth",

@@ -12,7 +12,7 @@ import { honoHandler } from '../../adapters/hono.ts'
 import { koaHandler } from '../../adapters/koa.ts'
 import { nodeHandler } from '../../adapters/node.ts'
 import type { Receiver } from '../../src/index.ts'
-import type { Mounted } from '../../src/testing/contract/adapter.ts'
+import type { Mounted } from '../contract/suites/adapter.ts'
 import { listen } from './serve.ts'
 
 const require = createRequire(import.meta.url)

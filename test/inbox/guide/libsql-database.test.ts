@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { createClient, type Transaction } from '@libsql/client'
 import { describe, expect, test } from 'vitest'
-import { databaseContract } from '../../../src/testing/contract/database.ts'
-import { inboxContract } from '../../../src/testing/contract/inbox.ts'
+import { databaseContract } from '../../contract/suites/database.ts'
+import { inboxContract } from '../../contract/suites/inbox.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { LibsqlDatabase, libsqlInbox } from './libsql-database.ts'
 

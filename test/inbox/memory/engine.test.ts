@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { memoryInbox } from '../../../src/inbox/memory.ts'
-import { eventOf, openInbox } from '../../../src/testing/contract/handling.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }))
 afterEach(() => void vi.useRealTimers())

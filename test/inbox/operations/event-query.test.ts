@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { eventPageOf } from '../../../src/inbox/operations/event-query.ts'
 import type { EventRecord } from '../../../src/inbox/reading.ts'
-import { eventOf } from '../../../src/testing/contract/handling.ts'
+import { eventOf } from '../../support/inbox.ts'
 
 const recordOf = (key: string): EventRecord => {
   const { event, receivedAt } = eventOf(key)

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { type RedisClient, redisStore } from '../../../src/idempotency/redis.ts'
-import type { StoreSubject } from '../../../src/testing/contract/store.ts'
+import type { StoreSubject } from '../../../src/testing/store-contract.ts'
 import type { ConnectedClient } from './clients.ts'
 import type { RedisServer } from './redis-server.ts'
 

@@ -2,8 +2,8 @@ import { defineInbox } from '../../../../src/inbox/define-inbox.ts'
 import { ObjectInbox } from '../../../../src/inbox/durable-object/inbox.ts'
 import type { InboxDefinition } from '../../../../src/inbox/inbox.ts'
 import type { ObjectNamespace, ObjectSql, ObjectState } from '../../../../src/internal/storage/durable-objects.ts'
-import { inboxContract } from '../../../../src/testing/contract/inbox.ts'
 import { everyFeature } from '../../../contract/every-feature.ts'
+import { inboxContract } from '../../../contract/suites/inbox.ts'
 import { expect } from './expect.ts'
 
 // Runs the tests of the inbox's contract inside Durable Objects, each in a fresh one.

@@ -1,4 +1,4 @@
-import type { Assertion } from '../../../../src/testing/contract/runner.ts'
+import type { Assertion } from '../../../../src/testing/runner.ts'
 
 /** The assertions that the contract suites use, for a runtime in which no test runner runs. */
 export const expect = (actual: unknown): Assertion => ({

@@ -1,8 +1,8 @@
-import { WebhookError } from '../../errors.ts'
-import type { ActivityObserver, ExpectationChanges, Inbox, InboxDefinition } from '../../inbox/inbox.ts'
-import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import type { Calls } from './handling.ts'
-import type { Assertion } from './runner.ts'
+import { WebhookError } from '../../../src/errors.ts'
+import type { ActivityObserver, ExpectationChanges, Inbox, InboxDefinition } from '../../../src/inbox/inbox.ts'
+import type { MaybePromise } from '../../../src/internal/maybe-promise.ts'
+import type { Assertion } from '../../../src/testing/runner.ts'
+import type { Calls } from '../../support/inbox.ts'
 
 /** Gives a test access to the database of an inbox with transactions. */
 export interface TransactionSubject {

@@ -1,5 +1,5 @@
-import type { Inbox } from '../../inbox/inbox.ts'
-import { type Calls, countsOf, eventOf, until } from './handling.ts'
+import type { Inbox } from '../../../src/inbox/inbox.ts'
+import { type Calls, countsOf, eventOf, until } from '../../support/inbox.ts'
 import type { Check } from './inbox-check.ts'
 
 const failures = [{ handler: 'b', message: 'Error: no' }]

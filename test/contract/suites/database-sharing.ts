@@ -1,4 +1,4 @@
-import { sleep } from '../../internal/timers.ts'
+import { sleep } from '../../../src/internal/timers.ts'
 import {
   codeOfTransaction,
   type DatabaseCheck,

@@ -1,4 +1,4 @@
-import { countsOf, eventOf, until } from './handling.ts'
+import { countsOf, eventOf, until } from '../../support/inbox.ts'
 import type { Check } from './inbox-check.ts'
 
 export function checkHandling(check: Check): void {

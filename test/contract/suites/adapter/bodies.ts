@@ -1,7 +1,7 @@
-import { encoder } from '../../../internal/utf8.ts'
-import { hmacSignature } from '../../../verify/hmac-signature.ts'
-import { signWithHmac } from '../../signers.ts'
-import type { Runner } from '../runner.ts'
+import { encoder } from '../../../../src/internal/utf8.ts'
+import type { Runner } from '../../../../src/testing/runner.ts'
+import { signWithHmac } from '../../../../src/testing/signers.ts'
+import { hmacSignature } from '../../../../src/verify/hmac-signature.ts'
 import { type Connection, chunk, type Fields, lastChunk, requestHead } from './connection.ts'
 import { bodyOfLength, type Fixture, fixtures, freshBody, type MountAdapter } from './fixture.ts'
 

@@ -1,4 +1,4 @@
-import { eventOf, until } from './handling.ts'
+import { eventOf, until } from '../../support/inbox.ts'
 import type { Check } from './inbox-check.ts'
 
 /** Checks that an event is accepted once, whatever state it is in when it is delivered again. */

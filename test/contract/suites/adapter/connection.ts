@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 
 export interface Answer {
   readonly status: number
@@ -89,8 +89,6 @@ function readFields(lines: readonly string[]): Map<string, string> {
 }
 
 export async function connectTo(url: string): Promise<Connection> {
-  // Imported on demand: the other helpers must load on runtimes without sockets.
-  const { connect } = await import('node:net')
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   await new Promise((resolve, reject) => socket.once('connect', resolve).once('error', reject))

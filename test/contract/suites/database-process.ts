@@ -1,4 +1,4 @@
-import type { Acceptance, AcceptedEvent, EventOrder, InboxHost } from '../../inbox/inbox.ts'
+import type { Acceptance, AcceptedEvent, EventOrder, InboxHost } from '../../../src/inbox/inbox.ts'
 import type {
   ClaimedLane,
   ClaimRequest,
@@ -10,12 +10,12 @@ import type {
   SettledLane,
   StoredChanges,
   StoredEvent,
-} from '../../inbox/sql/database.ts'
-import { newEventOf } from '../../inbox/sql/intake.ts'
-import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { sleep } from '../../internal/timers.ts'
-import { eventOf } from './handling.ts'
-import type { Assertion } from './runner.ts'
+} from '../../../src/inbox/sql/database.ts'
+import { newEventOf } from '../../../src/inbox/sql/intake.ts'
+import type { MaybePromise } from '../../../src/internal/maybe-promise.ts'
+import { sleep } from '../../../src/internal/timers.ts'
+import type { Assertion } from '../../../src/testing/runner.ts'
+import { eventOf } from '../../support/inbox.ts'
 
 /** A database under test, without tables at first. */
 export interface DatabaseSubject {

@@ -1,5 +1,5 @@
-import type { StoreSteps } from '../../idempotency/store.ts'
-import type { MaybePromise } from '../../internal/maybe-promise.ts'
+import type { StoreSteps } from '../idempotency/store.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { type Runner, skip } from './runner.ts'
 
 /** An idempotency store under test. */

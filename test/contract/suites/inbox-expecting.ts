@@ -1,5 +1,5 @@
-import type { ExpectationChanges } from '../../inbox/inbox.ts'
-import { eventOf, until } from './handling.ts'
+import type { ExpectationChanges } from '../../../src/inbox/inbox.ts'
+import { eventOf, until } from '../../support/inbox.ts'
 import type { Check, InboxCheck } from './inbox-check.ts'
 
 const media = 'media'

@@ -1,14 +1,13 @@
+import type { Runner } from '../../../src/testing/runner.ts'
 import { answers } from './adapter/answers.ts'
 import { bodies } from './adapter/bodies.ts'
 import { connections } from './adapter/connections.ts'
 import type { MountAdapter } from './adapter/fixture.ts'
-import type { Runner } from './runner.ts'
 
 export type { MountAdapter, Mounted } from './adapter/fixture.ts'
 
 /**
- * Tests an adapter over real sockets: request and answer translation, broken bodies, broken connections. Needs
- * `node:net`.
+ * Tests an adapter over real sockets: request and answer translation, broken bodies, broken connections.
  *
  * ```ts
  * import { expect, test } from 'vitest'

@@ -1,7 +1,7 @@
-import { encoder } from '../../../internal/utf8.ts'
-import { urlToken } from '../../../verify/url-token.ts'
-import { signWithUrlToken } from '../../signers.ts'
-import type { Runner } from '../runner.ts'
+import { encoder } from '../../../../src/internal/utf8.ts'
+import type { Runner } from '../../../../src/testing/runner.ts'
+import { signWithUrlToken } from '../../../../src/testing/signers.ts'
+import { urlToken } from '../../../../src/verify/url-token.ts'
 import { chunk, type Fields, requestHead } from './connection.ts'
 import { type Fixture, fixtures, freshBody, type MountAdapter } from './fixture.ts'
 

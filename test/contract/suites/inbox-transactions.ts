@@ -1,7 +1,7 @@
-import { WebhookError } from '../../errors.ts'
-import type { TransactionScope } from '../../inbox/inbox.ts'
-import { isPromise, type MaybePromise } from '../../internal/maybe-promise.ts'
-import { type Call, eventOf, until } from './handling.ts'
+import { WebhookError } from '../../../src/errors.ts'
+import type { TransactionScope } from '../../../src/inbox/inbox.ts'
+import { isPromise, type MaybePromise } from '../../../src/internal/maybe-promise.ts'
+import { type Call, eventOf, until } from '../../support/inbox.ts'
 import { type Check, codeOf, type InboxCheck, type TransactionSubject } from './inbox-check.ts'
 
 interface TransactionCheck extends InboxCheck {

@@ -1,4 +1,4 @@
-import { eventOf, until } from './handling.ts'
+import { eventOf, until } from '../../support/inbox.ts'
 import { type Check, codeOf } from './inbox-check.ts'
 
 export function checkClosing(check: Check): void {

@@ -1,6 +1,7 @@
-import type { InboxDefinition } from '../../inbox/inbox.ts'
-import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { openInbox } from './handling.ts'
+import type { InboxDefinition } from '../../../src/inbox/inbox.ts'
+import type { MaybePromise } from '../../../src/internal/maybe-promise.ts'
+import { type Runner, skip } from '../../../src/testing/runner.ts'
+import { openInbox } from '../../support/inbox.ts'
 import { checkAccepting } from './inbox-accepting.ts'
 import type { Check, InboxFeatures, TransactionSubject } from './inbox-check.ts'
 import { checkClosing } from './inbox-closing.ts'
@@ -13,7 +14,6 @@ import { checkLate, checkOrder } from './inbox-order.ts'
 import { checkPausing } from './inbox-pausing.ts'
 import { checkReading } from './inbox-reading.ts'
 import { checkTransactions } from './inbox-transactions.ts'
-import { type Runner, skip } from './runner.ts'
 
 /** An inbox under test. */
 export interface InboxSubject {

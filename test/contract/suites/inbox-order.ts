@@ -1,5 +1,5 @@
-import type { AttemptResult } from '../../inbox/inbox.ts'
-import { type Call, eventOf, until } from './handling.ts'
+import type { AttemptResult } from '../../../src/inbox/inbox.ts'
+import { type Call, eventOf, until } from '../../support/inbox.ts'
 import type { Check, InboxCheck } from './inbox-check.ts'
 
 const failures = [{ handler: 'b', message: 'Error: no' }]

@@ -1,5 +1,5 @@
-import type { Pauses } from '../../inbox/reading.ts'
-import { type Call, eventOf, until } from './handling.ts'
+import type { Pauses } from '../../../src/inbox/reading.ts'
+import { type Call, eventOf, until } from '../../support/inbox.ts'
 import type { Check, InboxCheck } from './inbox-check.ts'
 
 /** More events than an inbox under test runs at a time. */

@@ -1,7 +1,7 @@
-import { WebhookError } from '../../errors.ts'
-import type { AcceptedEvent } from '../../inbox/inbox.ts'
-import type { EventRecord, InboxEvents, ReplayReport } from '../../inbox/reading.ts'
-import { eventOf, until } from './handling.ts'
+import { WebhookError } from '../../../src/errors.ts'
+import type { AcceptedEvent } from '../../../src/inbox/inbox.ts'
+import type { EventRecord, InboxEvents, ReplayReport } from '../../../src/inbox/reading.ts'
+import { eventOf, until } from '../../support/inbox.ts'
 import { type Check, codeOf, type InboxCheck } from './inbox-check.ts'
 
 const failures = [{ handler: 'b', message: 'Error: no' }]

@@ -1,5 +1,5 @@
-import type { Operations, Pauses } from '../../inbox/reading.ts'
-import { type Calls, eventOf, until } from './handling.ts'
+import type { Operations, Pauses } from '../../../src/inbox/reading.ts'
+import { type Calls, eventOf, until } from '../../support/inbox.ts'
 import { type Check, codeOf, type InboxCheck } from './inbox-check.ts'
 
 /** How long to watch for an attempt that must not start (ms). */

@@ -1,7 +1,8 @@
-import type { EventOrder, InboxHost } from '../../inbox/inbox.ts'
-import type { Database } from '../../inbox/sql/database.ts'
-import type { MaybePromise } from '../../internal/maybe-promise.ts'
-import { sleep } from '../../internal/timers.ts'
+import type { EventOrder, InboxHost } from '../../../src/inbox/inbox.ts'
+import type { Database } from '../../../src/inbox/sql/database.ts'
+import type { MaybePromise } from '../../../src/internal/maybe-promise.ts'
+import { sleep } from '../../../src/internal/timers.ts'
+import { type Runner, skip } from '../../../src/testing/runner.ts'
 import {
   codeOfTransaction,
   type DatabaseCheck,
@@ -17,7 +18,6 @@ import {
   takeOver,
 } from './database-process.ts'
 import { sharedChecks } from './database-sharing.ts'
-import { type Runner, skip } from './runner.ts'
 
 /** Optional parts of the contract. */
 export interface DatabaseFeatures {

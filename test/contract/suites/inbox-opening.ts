@@ -1,4 +1,4 @@
-import { eventOf, openInbox } from './handling.ts'
+import { eventOf, openInbox } from '../../support/inbox.ts'
 import { type Check, codeOf } from './inbox-check.ts'
 
 export function checkOpening(check: Check): void {

@@ -1,4 +1,4 @@
-/** The assertions the suites use. `expect` of Vitest, Jest and bun:test has them. */
+/** The assertions the suite of stores uses. `expect` of Vitest, Jest and bun:test has them. */
 export interface Assertion {
   toBe(expected: unknown): void
   toEqual(expected: unknown): void
@@ -6,7 +6,7 @@ export interface Assertion {
 
 type Register = (name: string, run: () => Promise<void>) => unknown
 
-/** The parts of a test runner the suites use. Vitest, Jest and bun:test have them. */
+/** The parts of a test runner the suite of stores uses. Vitest, Jest and bun:test have them. */
 export interface Runner {
   /** Registers a test. `skip` reports one that does not apply; without it, such tests are left out. */
   readonly test: Register & { readonly skip?: Register }
