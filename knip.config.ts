@@ -11,7 +11,6 @@ export default {
     // The pages load them, by their paths.
     'src/{operate/dashboard,service/emulator}/page/browser.js',
     'test/package/fixtures/**',
-    'test/mutation/vitest.config.ts',
     'test/soak/*.ts',
     'test/platforms/programs/*.ts',
     'test/platforms/lambda/{sandbox,functions/*}.ts',

@@ -83,7 +83,6 @@ type Numbers = readonly (readonly [words: RegExp, actual: number])[]
 const exact: Numbers = [
   [/Node ([\d.]+) or later/, Number.parseFloat(manifest.engines.node.slice(2))],
   [/anything but (\d+)/, acknowledged.accepted.status],
-  [/fails below (\d+) %/, numberIn('stryker.config.mjs', /break: (\d+)/)],
   [/(\d+) kills of SQLite/, numberIn('test/inbox/sqlite/kills.test.ts', /killRun\((\d+)/)],
   [/(\d+)\s+of Postgres/, numberIn('test/inbox/postgres/kills.test.ts', /kills: (\d+)/)],
   [/answers (\d+) `body_consumed`/, rejection('body_consumed', '').status],
