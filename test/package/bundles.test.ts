@@ -4,7 +4,6 @@ import { mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { brotliCompressSync } from 'node:zlib'
 import { type BuildOptions, build } from 'esbuild'
 import ts from 'typescript'
 import { describe, expect, inject, test } from 'vitest'
@@ -233,30 +232,6 @@ describe.each(Object.entries(bundles))('a bundle with the entry %s', (_, { progr
     await writeFile(join(folder, file), code)
     const { stdout } = await run(process.execPath, ['--no-warnings', file], { cwd: folder, timeout: 120_000 })
     expect([stdout.trim(), warnings]).toEqual([prints, []])
-  })
-})
-
-describe('the size', () => {
-  const quickStart = "export { createReceiver, urlToken } from 'media-webhooks'"
-
-  function state(name: string, bytes: number): number {
-    console.info(`${name}: ${bytes} bytes`)
-    return bytes
-  }
-
-  // CommonJS adds the wrappers of its exports.
-  test.each([
-    ['esm', 24_850],
-    ['cjs', 25_050],
-  ] as const)('of the quick start, minified and compressed, is about 24.8 kB as %s', async (format, most) => {
-    const { code } = await bundle(quickStart, { format, minify: true, external: ['zod', 'lru-cache'] })
-    expect(state(`quick start, brotli, ${format}`, brotliCompressSync(code).length)).toBeLessThanOrEqual(most)
-  })
-
-  test.each(formats)('of a whole function is about 114 kB, minified, as %s', async (format) => {
-    const lambda = `${quickStart}; export { fetchHandler } from 'media-webhooks/fetch'`
-    const { code } = await bundle(lambda, { format, minify: true })
-    expect(state(`a function, minified, ${format}`, Buffer.byteLength(code))).toBeLessThanOrEqual(114_100)
   })
 })
 
