@@ -33,7 +33,7 @@ const slow = [
   // Many random steps, much load, all defaults, and programs that are started again and again.
   'test/{inbox/model,service/emulator/{load,api/model,sending/outbox-limits}.test.ts',
   'test/simulation/without-a-fix.test.ts',
-  'test/{docs/defaults,docs/getting-started,demo/start,demo/inbox,cli/process}.test.ts',
+  'test/{docs/getting-started,demo/start,demo/inbox,cli/process}.test.ts',
   'test/conformance/emulated-service.test.ts',
   // Wrong inboxes and stores, some of which are found by what does not come.
   'test/contract/wrong-{inboxes,databases,transactions}.test.ts',

@@ -39,8 +39,15 @@ export interface HmacSignatureOptions {
    * @defaultValue none: the header contains one signature
    */
   readonly separator?: string
-  /** The header with the signing time in Unix seconds, at most `toleranceSeconds` (300) from now. */
-  readonly timestamp?: { readonly header: string; readonly toleranceSeconds?: number }
+  /** The header with the signing time in Unix seconds. */
+  readonly timestamp?: {
+    readonly header: string
+    /**
+     * How far that time may be from now, in both directions, in seconds.
+     * @defaultValue 300
+     */
+    readonly toleranceSeconds?: number
+  }
   /**
    * The signed content. A timestamp outside the signature proves nothing: sign it if the sender gives you the choice.
    * @defaultValue 'timestamp.body' with a timestamp, otherwise 'body'

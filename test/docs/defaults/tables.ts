@@ -4,7 +4,7 @@ import { pageOf } from '../pages.ts'
 export interface DefaultRow {
   /** One option, or several with the same default. */
   readonly options: readonly string[]
-  /** The default as a value, such as 2500 for `2,500`, or in the words of the table, such as `required`. */
+  /** The default as a value, such as 2500 for `2,500`; `undefined` if the table has words, such as `required`. */
   readonly value: unknown
 }
 
@@ -18,14 +18,13 @@ export interface DefaultTable {
 
 const hour = 3_600_000
 
-/** Reads a default: a number, a time in hours, a value in code, or words. */
+/** Reads a default: a number, a time in hours, or a value in code. Words are `undefined`. */
 function readValue(cell: string): unknown {
   const [text = ''] = cell.split(': ')
   const [, code] = /^`([^`]*)`$/.exec(cell) ?? []
   if (/^\d+ h$/.test(text)) return Number.parseInt(text, 10) * hour
   if (/^[\d,]+$/.test(text)) return Number(text.replaceAll(',', ''))
-  if (code === undefined) return text
-  return /^['{]|^(true|false)$/.test(code) ? new Function(`return (${code})`)() : code
+  return code !== undefined && /^['{]|^(true|false)$/.test(code) ? new Function(`return (${code})`)() : code
 }
 
 const readRow = (line: string): DefaultRow => {
