@@ -21,7 +21,7 @@ export default {
     'examples/*/{server,worker,functions}.ts',
     'test/examples/frameworks/*.test.ts',
   ],
-  project: ['{src,adapters,demo,bench,test,examples}/**/*.{ts,tsx,js}', '*.{ts,mjs}', 'docs/.vitepress/**/*.ts'],
+  project: ['{.ci,src,adapters,demo,bench,test,examples}/**/*.{ts,tsx,js}', '*.{ts,mjs}', 'docs/.vitepress/**/*.ts'],
   // Installed and built by test/examples/frameworks/, with packages of their own.
   ignore: ['examples/{nextjs,nestjs,sveltekit,nitro,elysia}/**', 'test/examples/frameworks/fixtures/**'],
   // A type that is part of an exported function's signature is exported with it.

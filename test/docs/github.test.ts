@@ -12,12 +12,21 @@ import { pageOf } from './pages.ts'
 
 interface Job {
   readonly uses?: string
+  readonly needs?: string
+  readonly permissions?: unknown
   readonly 'timeout-minutes'?: number
   readonly strategy?: { readonly matrix: { readonly node: readonly number[] } }
-  readonly steps?: readonly { readonly uses?: string; readonly run?: string }[]
+  readonly steps?: readonly Step[]
+}
+
+interface Step {
+  readonly uses?: string
+  readonly run?: string
+  readonly with?: { readonly 'node-version'?: number }
 }
 
 interface Workflow {
+  readonly on: object
   readonly permissions: unknown
   readonly jobs: Readonly<Record<string, Job>>
 }
@@ -72,6 +81,19 @@ test.each(workflows)('every file, script and workflow that %s runs exists', (_, 
   expect([...files, ...ours].filter((path) => !existsSync(root + path))).toEqual([])
   expect(scripts.filter((name) => !(name in manifest.scripts))).toEqual([])
   expect(files.length + scripts.length + ours.length).toBeGreaterThan(0)
+})
+
+test('a tag publishes what CI has passed, with provenance', () => {
+  const { 'ci.yml': ci, 'release.yml': release } = Object.fromEntries(workflows)
+  expect(release?.on).toEqual({ push: { tags: ['v*'] } })
+  expect(release?.jobs['check']?.uses).toBe('./.github/workflows/ci.yml')
+  expect(ci?.on).toHaveProperty('workflow_call')
+  const publish = release?.jobs['publish']
+  expect(publish?.needs).toBe('check')
+  expect(publish?.permissions).toEqual({ contents: 'read', 'id-token': 'write' })
+  expect(publish?.steps?.at(-1)?.run).toContain('npm publish --provenance')
+  const versions = publish?.steps?.flatMap((step) => step.with?.['node-version'] ?? []) ?? []
+  expect(ci?.jobs['check']?.strategy?.matrix.node).toEqual(expect.arrayContaining(versions))
 })
 
 test.each(forms)('%s is a form that GitHub shows', (_, { name, description, body }) => {

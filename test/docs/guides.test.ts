@@ -44,8 +44,17 @@ test('every file and folder that a guide names exists', () => {
 })
 
 test('every name in a guide is a name in the code', () => {
-  const folders = ['src', 'adapters', 'demo', 'bench', ...readdirSync(`${root}test`).map((name) => `test/${name}`)]
-  const source = [...folders.filter((path) => path !== 'test/docs'), 'package.json'].map(textOf).join('\n')
+  const folders = [
+    '.ci',
+    'src',
+    'adapters',
+    'demo',
+    'bench',
+    ...readdirSync(`${root}test`).map((name) => `test/${name}`),
+  ]
+  const source = [...folders.filter((path) => path !== 'test/docs'), 'package.json', '.github/workflows/release.yml']
+    .map(textOf)
+    .join('\n')
   const words = new Set(source.match(/\w+/g))
   const names = guides.flatMap((page) => spansIn(proseOf(page)).filter(isName))
   expect(names.filter((name) => !name.split('.').every((word) => words.has(word)))).toEqual([])
@@ -63,10 +72,13 @@ test('a table gives for each name a file or folder that declares it', () => {
 
 /** The npm scripts in a command, with the words after `--`. */
 const scriptsIn = (command: string) =>
-  Array.from(command.matchAll(/npm (?:run )?(?!ci\b)([\w:]+)(?: -- ([^&]*))?/g), ([, name = '', given = '']) => ({
-    name,
-    words: given.match(/[a-z][a-z-]*/g) ?? [],
-  }))
+  Array.from(
+    command.matchAll(/npm (?:run )?(?!(?:ci|publish|deprecate)\b)([\w:]+)(?: -- ([^&]*))?/g),
+    ([, name = '', given = '']) => ({
+      name,
+      words: given.match(/[a-z][a-z-]*/g) ?? [],
+    }),
+  )
 
 test('every npm script that a guide names exists, and its program knows the arguments', () => {
   const scripts: Readonly<Record<string, string>> = manifest.scripts
