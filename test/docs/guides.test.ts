@@ -4,13 +4,14 @@ import { expect, test } from 'vitest'
 import { entries } from '../../entries.ts'
 import manifest from '../../package.json' with { type: 'json' }
 import { acknowledged, rejection } from '../../src/receiver/acknowledgement.ts'
-import { type Page, pageOf, rootPages, shellLines } from './pages.ts'
+import { decisions, type Page, pageOf, rootPages, shellLines } from './pages.ts'
 
 // The pages for those who change the code. What they say about the code is read from the code here.
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 const howTo = [pageOf('contributing'), pageOf('add-a-database'), pageOf('change-the-tables')]
-const guides = [...howTo, pageOf('architecture'), ...rootPages.filter(({ path }) => /AGENTS|CONTRIBUTING/.test(path))]
+const reasons = [pageOf('architecture'), ...decisions]
+const guides = [...howTo, ...reasons, ...rootPages.filter(({ path }) => /AGENTS|CONTRIBUTING/.test(path))]
 
 const textOf = (path: string): string => {
   if (!statSync(root + path).isDirectory()) return readFileSync(root + path, 'utf8')
@@ -108,7 +109,7 @@ const rounded: Numbers = [
   [/\| `PostgresDatabase` .*?\| ([\d,]+) \|/, linesIn('src/inbox/postgres')],
 ]
 
-const pagesWithNumbers = guides.filter((page) => page !== pageOf('architecture'))
+const pagesWithNumbers = guides.filter((page) => !reasons.includes(page))
 
 const statedBy = (words: RegExp): readonly number[] =>
   pagesWithNumbers.flatMap((page) => words.exec(proseOf(page))?.[1] ?? []).map((text) => Number(text.replace(',', '')))

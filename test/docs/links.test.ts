@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { pages, rootPages } from './pages.ts'
+import { decisions, pageOf, pages, rootPages } from './pages.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
 
@@ -38,4 +38,12 @@ test('every path of the repository that a page names exists', () => {
     Array.from(text.matchAll(/`((?:src|adapters|test|docs|examples|bench|demo)\/[\w./-]*)`/g), ([, to]) => [path, to]),
   )
   expect(named.filter(([, to = '']) => !existsSync(join(root, to)))).toEqual([])
+})
+
+test('Architecture lists every decision', () => {
+  const listed = Array.from(
+    pageOf('architecture').text.matchAll(/\]\(\.\/(decisions\/[\w-]+\.md)\)/g),
+    ([, path]) => `docs/${path}`,
+  )
+  expect(listed.sort()).toEqual(decisions.map(({ path }) => path).sort())
 })

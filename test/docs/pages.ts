@@ -19,10 +19,16 @@ const root = new URL('../../', import.meta.url)
 
 const readPage = (path: string): Page => ({ path, text: readFileSync(new URL(path, root), 'utf8') })
 
-const inDocs = readdirSync(new URL('docs/', root)).filter((name) => name.endsWith('.md'))
+const pagesIn = (folder: string): readonly Page[] =>
+  readdirSync(new URL(folder, root))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => readPage(folder + name))
+
+/** The architecture decisions. */
+export const decisions = pagesIn('docs/decisions/')
 
 /** The README and every page of docs/. */
-export const pages: readonly Page[] = ['README.md', ...inDocs.map((name) => `docs/${name}`)].map(readPage)
+export const pages: readonly Page[] = [readPage('README.md'), ...pagesIn('docs/'), ...decisions]
 
 /** The other files that readers see in the root. */
 export const rootPages: readonly Page[] = ['AGENTS.md', 'CONTRIBUTING.md', 'SECURITY.md', 'CHANGELOG.md'].map(readPage)

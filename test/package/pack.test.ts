@@ -10,6 +10,7 @@ import { startProgram } from '../support/program.ts'
 
 const fixtures = fileURLToPath(new URL('./fixtures/', import.meta.url))
 const installed = (path: string) => join(inject('userFolder'), 'node_modules/media-webhooks', path)
+const isPage = (path: string) => /^(docs\/(decisions\/)?)?[\w-]+\.md$/.test(path)
 
 describe('the packed package', () => {
   test('holds what was built, the texts around it, and nothing else', () => {
@@ -27,7 +28,7 @@ describe('the packed package', () => {
 
   test('holds the pages, and every file that a page or the README leads to', () => {
     const packed = inject('packedFiles')
-    const pages = packed.filter((path) => /^(docs\/)?[\w-]+\.md$/.test(path))
+    const pages = packed.filter(isPage)
     expect(pages).toEqual(expect.arrayContaining(['README.md', 'docs/getting-started.md', 'docs/troubleshooting.md']))
     const missing = pages.flatMap((page) => {
       const links = Array.from(
@@ -41,7 +42,7 @@ describe('the packed package', () => {
   })
 
   test('holds no other file in docs/ but what the pages show and link', () => {
-    const others = inject('packedFiles').filter((path) => path.startsWith('docs/') && !/^docs\/[\w-]+\.md$/.test(path))
+    const others = inject('packedFiles').filter((path) => path.startsWith('docs/') && !isPage(path))
     expect(others.sort()).toEqual([
       'docs/alerts.yaml',
       'docs/dashboard-dark.png',
