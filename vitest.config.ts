@@ -68,6 +68,7 @@ export default defineConfig({
       reporters: ['default', 'json'],
       outputFile: { json: join(reports, `${process.pid}.json`) },
     }),
+    coverage: { include: ['{src,adapters}/**/*.ts'], reporter: ['text-summary', 'html'] },
     // The tests wait for servers more than they compute.
     maxWorkers: availableParallelism() + 1,
     projects: [
