@@ -30,6 +30,7 @@ import {
   keepUnreadable,
   readBody,
   type Verified,
+  type VerifiedDelivery,
   verifyDelivery,
 } from './steps.ts'
 import type { DeliverySpan } from './telemetry.ts'
@@ -131,24 +132,22 @@ export class DeliveryPath {
     try {
       const parsed = parseEvent(this.#options.parsing, body, delivery, vouched)
       if (!isPromise(parsed)) return parsed
-      return parsed.catch((thrown) => this.#keepMalformed(thrown, delivery, body, vouched, span))
+      return parsed.catch((thrown) => this.#keepMalformed(thrown, { delivery, body, vouched }, span))
     } catch (thrown) {
-      return this.#keepMalformed(thrown, delivery, body, vouched, span)
+      return this.#keepMalformed(thrown, { delivery, body, vouched }, span)
     }
   }
 
   /** Has the inbox keep a malformed delivery, since it was verified. Throws the error in any case. */
   async #keepMalformed(
     thrown: unknown,
-    delivery: Delivery,
-    body: Uint8Array,
-    vouched: Vouched,
+    verified: Omit<VerifiedDelivery, 'trace'>,
     span?: DeliverySpan,
   ): Promise<never> {
     const { inbox, parsing, logger, reporter } = this.#options
     const error = toRejectionError(thrown)
     if (error.code === 'malformed')
-      await keepUnreadable(inbox, parsing, error, delivery, body, vouched, reporter.traceOf(span)).catch((err) =>
+      await keepUnreadable(inbox, parsing, error, { ...verified, trace: reporter.traceOf(span) }).catch((err) =>
         throttled(logger).error({ err }, 'the inbox could not keep an unreadable delivery'),
       )
     throw error

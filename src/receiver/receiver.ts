@@ -16,7 +16,6 @@ import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './opt
 import { checkPlatform, whyNotExpect } from './platform.ts'
 import { DeliveryPath } from './receive.ts'
 import { Reporter } from './reporter.ts'
-import type { Telemetry } from './telemetry.ts'
 
 /**
  * Creates a receiver and opens its inbox.
@@ -55,7 +54,8 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
     observe: (observer) => reporter.observe(observer),
     measured: reporter.measured,
   }
-  const inbox = openInbox(definition, host, reporter, sender, telemetry)
+  const opened = (open: Inbox) => telemetry?.opened(open, definition.name, sender.types)
+  const inbox = openInbox(definition, host, reporter, opened)
   const limits = { maxBodyBytes, bodyTimeoutMs, ackTimeoutMs }
   const path = new DeliveryPath({
     verifier,
@@ -90,12 +90,11 @@ function openInbox(
   definition: InboxDefinition,
   host: InboxHost,
   reporter: Reporter,
-  { types }: AnySender,
-  telemetry: Telemetry | undefined,
+  opened: (inbox: Inbox) => void,
 ): Inbox {
   const inbox = definition.open(host)
   try {
-    telemetry?.opened(inbox, definition.name, types)
+    opened(inbox)
     return inbox
   } catch (error) {
     // Don't leak the inbox's file or connections.

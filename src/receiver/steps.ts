@@ -141,23 +141,28 @@ const isTextOrAbsent = (value: unknown): boolean => value === undefined || typeo
 const unauthorized = (cause: unknown): RejectionError =>
   rejected('unauthorized', 'the delivery could not be verified', { cause })
 
+/** A delivery that was verified and read. */
+export interface VerifiedDelivery {
+  readonly delivery: Delivery
+  readonly body: Uint8Array
+  readonly vouched: Vouched
+  readonly trace: TraceCarrier | undefined
+}
+
 /** Stores a verified delivery that could not be parsed. No-op if the inbox keeps none. */
 export async function keepUnreadable(
   inbox: Inbox,
   parsing: Parsing,
   { message, cause }: Error,
-  delivery: Delivery,
-  body: Uint8Array,
-  vouched: Vouched | undefined,
-  trace: TraceCarrier | undefined,
+  { delivery, body, vouched, trace }: VerifiedDelivery,
 ): Promise<void> {
   const detail = cause instanceof Error ? cause.message : cause
   const { keySource } = parsing
   await inbox.keepUnreadable?.({
     reason: detail === undefined ? message : `${message} (${detail})`,
     receivedAt: new Date(),
-    eventId: (typeof keySource === 'object' && delivery.headers.get(keySource.header)) || vouched?.eventId,
-    principal: vouched?.principal || undefined,
+    eventId: (typeof keySource === 'object' && delivery.headers.get(keySource.header)) || vouched.eventId,
+    principal: vouched.principal || undefined,
     ...keepInput(parsing, delivery),
     ...(trace && { trace }),
     body,

@@ -25,15 +25,9 @@ export const exceptions: Readonly<Record<Kind, Readonly<Record<string, number>>>
   },
   'parameters of a function': {
     'src/cli/commands/inbox/print.ts rowsText': 5,
-    'src/events/media-service/wire.ts toWireEvent': 5,
-    'src/events/parse.ts makeEvent': 7,
     'src/handlers/attempt.ts record': 5,
-    'src/handlers/attempt.ts start': 5,
     'src/operate/dashboard/page/page-state.ts stateOf': 5,
-    'src/receiver/receive.ts DeliveryPath.#keepMalformed': 5,
-    'src/receiver/receiver.ts openInbox': 5,
     'src/receiver/reporter.ts Reporter.delivery': 5,
-    'src/receiver/steps.ts keepUnreadable': 7,
     'src/testing/contract/inbox-transactions.ts transact': 5,
   },
 }

@@ -62,6 +62,12 @@ type Fields = { readonly [name in TextName]?: string | null } & {
   readonly [name in TimeName]?: string | number | null
 } & { readonly qualities?: string | readonly string[] | null }
 
+interface ReadFields {
+  readonly fields: Fields
+  /** Names of the fields of another JSON type. */
+  readonly issues: readonly string[]
+}
+
 /**
  * Reads either wire format. A payload with a string `type` is flat.
  * @throws WebhookError `malformed`, naming the field but not its value
@@ -72,10 +78,11 @@ export function readWireEvent(payload: JsonObject): WireEvent {
 }
 
 function readFlat(payload: JsonObject): WireEvent {
-  const { fields, issues } = readFields(flat, payload)
-  if (!fields.type) throw malformedField('type', 'a non-empty string')
-  if (!fields.media_id) throw malformedField('media_id', 'a non-empty string')
-  return toWireEvent('flat', fields.type, fields.media_id, fields, issues)
+  const read = readFields(flat, payload)
+  const { type, media_id: mediaId } = read.fields
+  if (!type) throw malformedField('type', 'a non-empty string')
+  if (!mediaId) throw malformedField('media_id', 'a non-empty string')
+  return toWireEvent('flat', type, mediaId, read)
 }
 
 function readEnvelope({ event, data }: JsonObject): WireEvent {
@@ -84,21 +91,14 @@ function readEnvelope({ event, data }: JsonObject): WireEvent {
   const mediaId = fields.videoId || fields.video_id || fields.mediaId || fields.media_id
   if (!mediaId) throw malformedField('data.videoId', 'a non-empty string')
   const type = dottedNames.get(event as string) ?? (event as string)
-  return toWireEvent(
-    'envelope',
-    type,
-    mediaId,
-    fields,
-    issues.map((name) => `data.${name}`),
-  )
+  return toWireEvent('envelope', type, mediaId, { fields, issues: issues.map((name) => `data.${name}`) })
 }
 
 const toWireEvent = (
   format: WireEvent['format'],
   type: string,
   mediaId: string,
-  fields: Fields,
-  issues: readonly string[],
+  { fields, issues }: ReadFields,
 ): WireEvent => ({
   format,
   type,
@@ -119,7 +119,7 @@ const isText = (value: unknown): boolean => typeof value === 'string' && value !
 const noIssues: readonly string[] = Object.freeze([])
 
 /** Reads the fields and lists those of another JSON type. */
-function readFields(schema: z.core.$ZodObject, object: JsonObject): { fields: Fields; issues: readonly string[] } {
+function readFields(schema: z.core.$ZodObject, object: JsonObject): ReadFields {
   const result = z.safeParse(schema, object)
   if (result.success) return { fields: result.data as Fields, issues: noIssues }
   const issues = result.error.issues.map(({ path }) => String(path[0]))
