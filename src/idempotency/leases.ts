@@ -52,7 +52,7 @@ export class Leases implements Claims {
     try {
       const answer = this.#store.claim(key, owner, this.#leaseMs)
       if (!isPromise(answer)) return this.#hold(key, owner, sentAt, answer)
-      return this.#withinLease(answer)
+      return withinLease(this.#leaseMs, answer)
         .then((claim) => this.#hold(key, owner, sentAt, claim))
         .catch((error) => {
           // The store may still apply this claim; if it does, release it.
@@ -65,16 +65,6 @@ export class Leases implements Claims {
     } catch (error) {
       return this.#claimFailed(key, owner, error)
     }
-  }
-
-  async #withinLease<T>(answer: MaybePromise<T>): Promise<T> {
-    const startedAt = performance.now()
-    const late = (): never => {
-      throw new Error(`no answer within ${this.#leaseMs} ms`)
-    }
-    const result = await within(this.#leaseMs, Promise.resolve(answer), late)
-    // A suspended process sees the answer before the timer; the lease may be over.
-    return performance.now() - startedAt < this.#leaseMs ? result : late()
   }
 
   #hold(key: string, owner: string, sentAt: number, claim: Claim): Claim {
@@ -116,7 +106,7 @@ export class Leases implements Claims {
     try {
       const completed = this.#store.complete(key, lease.owner)
       if (!isPromise(completed)) return this.#completed(key, lease, completed)
-      return this.#withinLease(completed).then(
+      return withinLease(this.#leaseMs, completed).then(
         (answer) => this.#completed(key, lease, answer),
         (error) => this.#warnFailed('complete', key, error),
       )
@@ -164,7 +154,7 @@ export class Leases implements Claims {
     // New owner for later claims, so a late release can't undo them.
     this.#owner = undefined
     try {
-      await this.#withinLease(this.#store.release(key, owner))
+      await withinLease(this.#leaseMs, this.#store.release(key, owner))
     } catch (error) {
       this.#warnFailed('release', key, error)
     }
@@ -213,7 +203,7 @@ export class Leases implements Claims {
   async #renew(key: string, lease: Lease): Promise<void> {
     const sentAt = performance.now()
     try {
-      if (await this.#withinLease(this.#store.renew(key, lease.owner, this.#leaseMs))) {
+      if (await withinLease(this.#leaseMs, this.#store.renew(key, lease.owner, this.#leaseMs))) {
         if (this.#held.get(key) !== lease) return
         lease.clock.renewed(sentAt)
         lease.hasExpired = false
@@ -233,4 +223,14 @@ export class Leases implements Claims {
   #warnFailed(step: string, key: string, error: unknown): void {
     throttled(this.#logger).warn({ key, err: error }, `the idempotency store could not ${step} a claim`)
   }
+}
+
+async function withinLease<T>(leaseMs: number, answer: MaybePromise<T>): Promise<T> {
+  const startedAt = performance.now()
+  const late = (): never => {
+    throw new Error(`no answer within ${leaseMs} ms`)
+  }
+  const result = await within(leaseMs, Promise.resolve(answer), late)
+  // A suspended process sees the answer before the timer; the lease may be over.
+  return performance.now() - startedAt < leaseMs ? result : late()
 }

@@ -1,5 +1,13 @@
-import { type ActivityStorage, activityKeptMs, minuteOf, type StoredMinute } from '../operations/activity.ts'
+import type { InboxHost } from '../inbox.ts'
+import {
+  type ActivityStorage,
+  activityKeptMs,
+  minuteOf,
+  StoredActivity,
+  type StoredMinute,
+} from '../operations/activity.ts'
 import type { Database } from './database.ts'
+import { FailureLog } from './periodic-task.ts'
 
 const upsert = `INSERT INTO $activity (minute, process, numbers) VALUES ($1, $2, $3)
   ON CONFLICT (minute, process) DO UPDATE SET numbers = excluded.numbers`
@@ -12,7 +20,7 @@ export async function readMinutes(database: Pick<Database, 'read'>, first: numbe
 }
 
 /** Rows per process (a uuid) and minute. */
-export const activityTable = (
+const activityTable = (
   database: Pick<Database, 'read' | 'change'>,
   process: string,
 ): Pick<ActivityStorage, 'write' | 'read'> => ({
@@ -24,3 +32,16 @@ export const activityTable = (
   },
   read: (first) => readMinutes(database, first),
 })
+
+/** Records the activity of this process in the database, once it is started. */
+export function recordActivity(host: Pick<InboxHost, 'observe' | 'logger'>, database: Database): StoredActivity {
+  const log = new FailureLog(host.logger, database)
+  const { write, read } = activityTable(database, crypto.randomUUID())
+  const activity = new StoredActivity({
+    write: (minutes) => write(minutes).then(() => log.succeeded()),
+    read,
+    failed: (error) => log.failed(error),
+  })
+  host.observe(activity.recorder)
+  return activity
+}

@@ -1,4 +1,5 @@
 import { countdown, forLastSteps } from '../../internal/countdown.ts'
+import type { Logger } from '../../internal/logger.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { within } from '../../internal/timers.ts'
 import { Closing } from '../closing.ts'
@@ -12,12 +13,12 @@ import type {
   InboxHost,
   UnfinishedEvent,
 } from '../inbox.ts'
-import { StoredActivity } from '../operations/activity.ts'
+import type { StoredActivity } from '../operations/activity.ts'
 import { historyOf } from '../operations/event-query.ts'
 import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
-import { activityTable } from './activity.ts'
+import { recordActivity } from './activity.ts'
 import type { Database } from './database.ts'
 import { SqlDeadLetters } from './dead-letters.ts'
 import { keepUnreadable } from './discards.ts'
@@ -26,7 +27,6 @@ import { readExpected } from './expected.ts'
 import { Intake, newEventOf, storedChanges } from './intake.ts'
 import { operationTable } from './operations.ts'
 import { pauseTable } from './pauses.ts'
-import { FailureLog } from './periodic-task.ts'
 import type { Signal } from './signal.ts'
 import { Upkeep } from './upkeep.ts'
 import { SqlWorker } from './worker.ts'
@@ -101,23 +101,11 @@ export class SqlInbox implements Inbox {
       ttlMs: limits.ttlMs,
     })
     if (isAlwaysOn) {
-      const activity = this.#recordActivity()
+      const activity = recordActivity(host, database)
       this.#activity = activity
       this.activity = (since) => activity.since(since)
     }
     database.open(() => this.#opened())
-  }
-
-  #recordActivity(): StoredActivity {
-    const log = new FailureLog(this.#host.logger, this.#database)
-    const { write, read } = activityTable(this.#database, crypto.randomUUID())
-    const activity = new StoredActivity({
-      write: (minutes) => write(minutes).then(() => log.succeeded()),
-      read,
-      failed: (error) => log.failed(error),
-    })
-    this.#host.observe(activity.recorder)
-    return activity
   }
 
   protected get hasClosed(): boolean {
@@ -257,16 +245,25 @@ export class SqlInbox implements Inbox {
   }
 
   async #unfinished(running: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
+    const { isOurs, statements } = this.#database
     // If the storage is lost, whoever took it handles its events.
-    if (this.#database.isOurs === false) return []
-    if (this.#database.statements.shared !== undefined) return running
-    const known = new Set(running.map(({ event }) => event.key))
-    try {
-      const left = await this.events.unfinished()
-      return [...running, ...left.filter(({ event }) => !known.has(event.key))]
-    } catch (error) {
-      this.#host.logger.warn({ err: error }, 'the inbox could not list the events left in its storage')
-      return running
-    }
+    if (isOurs === false) return []
+    return statements.shared === undefined ? withStored(running, this.events, this.#host.logger) : running
+  }
+}
+
+/** Adds the events that wait in the storage. */
+async function withStored(
+  running: readonly UnfinishedEvent[],
+  events: SqlEvents,
+  logger: Logger,
+): Promise<readonly UnfinishedEvent[]> {
+  const known = new Set(running.map(({ event }) => event.key))
+  try {
+    const left = await events.unfinished()
+    return [...running, ...left.filter(({ event }) => !known.has(event.key))]
+  } catch (error) {
+    logger.warn({ err: error }, 'the inbox could not list the events left in its storage')
+    return running
   }
 }

@@ -1,15 +1,8 @@
 import { LeaseClock } from '../../internal/lease-clock.ts'
-import { sleep } from '../../internal/timers.ts'
 import type { HandlerName, InboxHost } from '../inbox.ts'
-import { ownNames } from './awaits.ts'
 import type { ClaimedLane, Database, Media, RunningEvents, SharedStatements } from './database.ts'
 import { FailureLog, PeriodicTask } from './periodic-task.ts'
-
-/** Lanes that await handlers, per claim. */
-const maxAwaited = 64
-
-/** Delay before lanes are looked for again for which there was no room (ms). */
-const noRoomMs = 100
+import { Sweep } from './sweep.ts'
 
 export interface LeaseOptions {
   readonly database: Database
@@ -44,6 +37,7 @@ export class Lease {
   readonly #renewing: PeriodicTask | undefined
   /** Runs after each renewal. Apart: a look that takes long must not hold up the next renewal. */
   readonly #looking: PeriodicTask | undefined
+  readonly #sweep: Sweep | undefined
   #owner: string = crypto.randomUUID()
   /** Handlers that are published. */
   #published: readonly HandlerName[] = []
@@ -54,15 +48,20 @@ export class Lease {
   /** True until the next renewal: nothing is taken over. */
   #givesGrace = false
   #takingOver: Promise<void> | undefined
-  #sweeping: Promise<void> | undefined
-  /** True if lanes may await our handlers that the sweep under way has not seen. */
-  #mayAwait = false
 
   constructor(options: LeaseOptions) {
     this.#options = options
     const { database, host, leaseMs } = options
     this.#clock = new LeaseClock(leaseMs, () => options.cutOff())
-    if (database.statements.shared === undefined) return
+    const { shared } = database.statements
+    if (shared === undefined) return
+    this.#sweep = new Sweep({
+      ...options,
+      shared,
+      owner: () => this.#owner,
+      holds: () => this.holds,
+      failed: () => this.lookForUnknown(),
+    })
     const task = (run: () => Promise<number>) =>
       new PeriodicTask(run, Math.min(leaseMs / 3, 1_000), new FailureLog(host.logger, database))
     this.#renewing = task(() => this.#renew())
@@ -199,35 +198,7 @@ export class Lease {
 
   /** Claims lanes with events that await our handlers, or handlers that were removed. */
   claimAwaited(): void {
-    this.#mayAwait = true
-    this.#sweeping ??= this.#sweep().finally(() => {
-      this.#sweeping = undefined
-    })
-  }
-
-  async #sweep(): Promise<void> {
-    const { database, host, alone, room, claimed } = this.#options
-    const { shared } = database.statements
-    if (shared === undefined) return
-    const claim = async () => {
-      const lanes = Math.min(maxAwaited, Math.max(1, room()))
-      const owner = this.#owner
-      const awaited = await database.run(shared.claimAwaited(owner, ownNames(host.handlers()), lanes))
-      host.logger.debug({ lanes: awaited.length, room: lanes }, 'claimed lanes whose events await handlers')
-      claimed(awaited, owner)
-      return awaited.length === lanes && room() > 0
-    }
-    const failed = () => {
-      this.lookForUnknown()
-      return false
-    }
-    while (this.#mayAwait && this.holds) {
-      this.#mayAwait = false
-      while (this.holds && (await alone(claim).catch(failed)));
-      // There may be more than there was room for.
-      if (room() <= 0) await sleep(noRoomMs)
-      this.#mayAwait ||= room() <= 0
-    }
+    this.#sweep?.start()
   }
 
   async stop(): Promise<void> {

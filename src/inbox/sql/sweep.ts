@@ -1,0 +1,73 @@
+import { sleep } from '../../internal/timers.ts'
+import type { InboxHost } from '../inbox.ts'
+import { ownNames } from './awaits.ts'
+import type { ClaimedLane, Database, SharedStatements } from './database.ts'
+
+/** Lanes per claim. */
+const maxAwaited = 64
+
+/** Delay before lanes are looked for again for which there was no room (ms). */
+const noRoomMs = 100
+
+export interface SweepOptions {
+  readonly database: Pick<Database, 'run'>
+  readonly shared: Pick<SharedStatements, 'claimAwaited'>
+  readonly host: Pick<InboxHost, 'handlers' | 'logger'>
+  /** How many lanes there is room for. */
+  readonly room: () => number
+  /** Takes over claimed lanes. */
+  readonly claimed: (lanes: readonly ClaimedLane[], owner: string) => void
+  /** Runs a step that claims lanes while no other does. */
+  readonly alone: <T>(run: () => Promise<T>) => Promise<T>
+  readonly owner: () => string
+  /** True while this process may claim lanes. */
+  readonly holds: () => boolean
+  /** A claim failed: it may have claimed lanes all the same. */
+  readonly failed: () => void
+}
+
+/** Claims the lanes with events that await handlers of this process, or handlers that were removed. */
+export class Sweep {
+  readonly #options: SweepOptions
+  #sweeping: Promise<void> | undefined
+  /** True if there may be lanes that the sweep under way has not seen. */
+  #mayAwait = false
+
+  constructor(options: SweepOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    this.#mayAwait = true
+    this.#sweeping ??= this.#sweep().finally(() => {
+      this.#sweeping = undefined
+    })
+  }
+
+  async #sweep(): Promise<void> {
+    const { alone, room, holds, failed } = this.#options
+    const claim = () => this.#claim()
+    const claimFailed = () => {
+      failed()
+      return false
+    }
+    while (this.#mayAwait && holds()) {
+      this.#mayAwait = false
+      while (holds() && (await alone(claim).catch(claimFailed)));
+      // There may be more than there was room for.
+      if (room() <= 0) await sleep(noRoomMs)
+      this.#mayAwait ||= room() <= 0
+    }
+  }
+
+  /** Returns true if there may be more, and room for it. */
+  async #claim(): Promise<boolean> {
+    const { database, shared, host, room, claimed } = this.#options
+    const lanes = Math.min(maxAwaited, Math.max(1, room()))
+    const owner = this.#options.owner()
+    const awaited = await database.run(shared.claimAwaited(owner, ownNames(host.handlers()), lanes))
+    host.logger.debug({ lanes: awaited.length, room: lanes }, 'claimed lanes whose events await handlers')
+    claimed(awaited, owner)
+    return awaited.length === lanes && room() > 0
+  }
+}
