@@ -12,7 +12,6 @@ import { Document } from './page/document.tsx'
 import { failure, notFound } from './page/messages.tsx'
 import { type Answer, type PageState, stateOf } from './page/page-state.ts'
 import { getRoutes } from './page/routes.tsx'
-import { routeOf } from './route-of.ts'
 import type { Subject } from './subject.ts'
 
 /** Time limit for reading the inbox (ms). */
@@ -45,9 +44,8 @@ export function createApp(subject: Subject, path: string, access: Access) {
   }
 
   function route(request: Request, reader: Reader): Response | Promise<Response> {
-    const url = new URL(request.url)
-    const name = routeOf(url.pathname, path)
-    const page = stateOf(subject, path, name, url, reader)
+    const page = stateOf(subject, path, new URL(request.url), reader)
+    const { route: name } = page
     const [asset, get, post] = [assets.get(name), getRoutes.get(name), postRoutes.get(name)]
     if (asset === undefined && get === undefined && post === undefined) return document(page, notFound(page))
     const isGet = request.method === 'GET' || request.method === 'HEAD'

@@ -26,7 +26,7 @@ export function checkTransactions(checkInbox: Check): void {
       return run({
         ...subject,
         texts: async () => [...(await transactions.texts())].sort(),
-        transact: (call, handler, text, options) => transact(transactions, call, handler, text, options),
+        transact: transactIn(transactions),
       })
     }
     checkInbox(name, runWith, 'transactions')
@@ -169,23 +169,20 @@ const errorOf = (promise: Promise<unknown>): Promise<unknown> =>
     (error) => error,
   )
 
-async function transact(
-  { write }: TransactionSubject,
-  { attempt }: Call,
-  handler: string,
-  text: string,
-  { signal = new AbortController().signal, afterwards = () => {} }: TransactOptions = {},
-): Promise<string> {
-  const scope: TransactionScope = { handler, signal }
-  if (attempt.transaction === undefined) throw new Error('the attempt has no transaction')
-  return attempt.transaction(scope, (client): MaybePromise<string> => {
-    const end = () => {
-      afterwards()
-      return `result of ${text}`
-    }
-    const written = write(client, text)
-    // A synchronous transaction must not return a promise.
-    if (!isPromise(written)) return end()
-    return written.then(end).then((result) => (signal.aborted ? new Promise<string>(() => {}) : result))
-  })
+function transactIn({ write }: TransactionSubject): TransactionCheck['transact'] {
+  return async ({ attempt }, handler, text, options = {}) => {
+    const { signal = new AbortController().signal, afterwards = () => {} } = options
+    const scope: TransactionScope = { handler, signal }
+    if (attempt.transaction === undefined) throw new Error('the attempt has no transaction')
+    return attempt.transaction(scope, (client): MaybePromise<string> => {
+      const end = () => {
+        afterwards()
+        return `result of ${text}`
+      }
+      const written = write(client, text)
+      // A synchronous transaction must not return a promise.
+      if (!isPromise(written)) return end()
+      return written.then(end).then((result) => (signal.aborted ? new Promise<string>(() => {}) : result))
+    })
+  }
 }

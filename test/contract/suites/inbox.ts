@@ -1,4 +1,4 @@
-import type { InboxDefinition } from '../../../src/inbox/inbox.ts'
+import type { Inbox, InboxDefinition } from '../../../src/inbox/inbox.ts'
 import type { MaybePromise } from '../../../src/internal/maybe-promise.ts'
 import { type Runner, skip } from '../../../src/testing/runner.ts'
 import { openInbox } from '../../support/inbox.ts'
@@ -39,20 +39,7 @@ export function inboxContract(
   { test, expect }: Runner,
   features: InboxFeatures = {},
 ): void {
-  const {
-    ordered = true,
-    keepsEvents = true,
-    transactions: hasTransactions = false,
-    reads = false,
-    expects = false,
-    pauses = false,
-    strict = false,
-    limits = false,
-    late = false,
-    handlesNow = false,
-  } = features
-  const optional = { transactions: hasTransactions, reads, expects, pauses, strict, limits, late, handlesNow }
-  const has = { ordered, keepsEvents, ...optional }
+  const has = withDefaults(features)
   const check: Check = (name, run, needs) => {
     if (needs !== undefined && !has[needs]) return skip({ test }, name, `its features do not have ${needs}: true`)
     test(name, async () => {
@@ -64,21 +51,8 @@ export function inboxContract(
         needs === 'handlesNow' ? 'handled' : 'accepted',
       )
       try {
-        if ((transactions !== undefined) !== hasTransactions)
-          throw new Error('give the subject `transactions` and the suite `{ transactions: true }`, or neither')
-        if ((inbox.events !== undefined) !== reads)
-          throw new Error('give the suite `{ reads: true }` for an inbox with events')
-        if ((definition.expects === true) !== expects)
-          throw new Error('give the suite `{ expects: true }` for an inbox that keeps expectations')
-        if ((inbox.pauses !== undefined) !== pauses)
-          throw new Error('give the suite `{ pauses: true }` for an inbox that can be paused')
-        if ((definition.ordersStrictly === true) !== strict)
-          throw new Error('give the suite `{ strict: true }` for an inbox that can keep a strict order')
-        if ((definition.limits === true) !== limits)
-          throw new Error('give the suite `{ limits: true }` for an inbox whose attempts can wait for a limit')
-        if ((definition.handlesNow === true) !== handlesNow)
-          throw new Error("give the suite `{ handlesNow: true }` for an inbox that can be used with ack: 'handled'")
-        await run({ inbox, definition, ordered, transactions, calls, changes, observers, expect })
+        checkFeatures(has, inbox, definition, transactions)
+        await run({ inbox, definition, ordered: has.ordered, transactions, calls, changes, observers, expect })
       } finally {
         calls.finishAll()
         await inbox.close({ timeoutMs: 100 })
@@ -98,4 +72,42 @@ export function inboxContract(
   checkLate(check)
   checkLimits(check)
   checkClosing(check)
+}
+
+function withDefaults({
+  ordered = true,
+  keepsEvents = true,
+  transactions = false,
+  reads = false,
+  expects = false,
+  pauses = false,
+  strict = false,
+  limits = false,
+  late = false,
+  handlesNow = false,
+}: InboxFeatures): Required<InboxFeatures> {
+  return { ordered, keepsEvents, transactions, reads, expects, pauses, strict, limits, late, handlesNow }
+}
+
+/** Throws if the suite's features are not those of the inbox. */
+function checkFeatures(
+  has: Required<InboxFeatures>,
+  inbox: Inbox,
+  definition: InboxDefinition,
+  transactions: TransactionSubject | undefined,
+): void {
+  if ((transactions !== undefined) !== has.transactions)
+    throw new Error('give the subject `transactions` and the suite `{ transactions: true }`, or neither')
+  if ((inbox.events !== undefined) !== has.reads)
+    throw new Error('give the suite `{ reads: true }` for an inbox with events')
+  if ((definition.expects === true) !== has.expects)
+    throw new Error('give the suite `{ expects: true }` for an inbox that keeps expectations')
+  if ((inbox.pauses !== undefined) !== has.pauses)
+    throw new Error('give the suite `{ pauses: true }` for an inbox that can be paused')
+  if ((definition.ordersStrictly === true) !== has.strict)
+    throw new Error('give the suite `{ strict: true }` for an inbox that can keep a strict order')
+  if ((definition.limits === true) !== has.limits)
+    throw new Error('give the suite `{ limits: true }` for an inbox whose attempts can wait for a limit')
+  if ((definition.handlesNow === true) !== has.handlesNow)
+    throw new Error("give the suite `{ handlesNow: true }` for an inbox that can be used with ack: 'handled'")
 }

@@ -23,13 +23,7 @@ export function stateText({ overdue, ...record }: ShownEvent, pauses: readonly P
 
 /** A row per dead letter, then the last error of each failed handler. */
 export const deadLettersText = (deadLetters: readonly WithShortId<DeadLetter>[], paint: Paint): string =>
-  rowsText(
-    ['short id', 'died', 'type', 'media', 'attempts', 'key'],
-    deadLetters,
-    deadLetterCells,
-    deadLetterErrors,
-    paint,
-  )
+  rowsText(deadLetterRows, deadLetters, paint)
 
 const deadLetterCells = ({ shortId: id, diedAt, event, attempts, key }: WithShortId<DeadLetter>): string[] => [
   id,
@@ -44,15 +38,17 @@ const deadLetterCells = ({ shortId: id, diedAt, event, attempts, key }: WithShor
 export const deadLetterErrors = ({ unreadable, failures }: DeadLetter): string[] =>
   unreadable === undefined ? errorLines(failures) : [`  could not be parsed: ${inOneLine(unreadable.reason)}`]
 
+const deadLetterRows: RowLayout<WithShortId<DeadLetter>> = {
+  columns: ['short id', 'died', 'type', 'media', 'attempts', 'key'],
+  cells: deadLetterCells,
+  errors: deadLetterErrors,
+}
+
 /** A row per event, then the errors of its last failed attempt. */
-export const eventsText = (events: readonly ShownEvent[], pauses: readonly Pause[], paint: Paint): string =>
-  rowsText(
-    ['short id', 'received', 'state', 'type', 'media', 'attempts', 'key'],
-    events,
-    (event) => eventCells(event, pauses),
-    lastErrors,
-    paint,
-  )
+export function eventsText(events: readonly ShownEvent[], pauses: readonly Pause[], paint: Paint): string {
+  const columns = ['short id', 'received', 'state', 'type', 'media', 'attempts', 'key']
+  return rowsText({ columns, cells: (event) => eventCells(event, pauses), errors: lastErrors }, events, paint)
+}
 
 const eventCells = (event: ShownEvent, pauses: readonly Pause[]): string[] => [
   event.shortId,
@@ -67,7 +63,7 @@ const eventCells = (event: ShownEvent, pauses: readonly Pause[]): string[] => [
 const lastErrors = ({ failedAttempts }: EventRecord): string[] => errorLines(failedAttempts.at(-1)?.failures ?? [])
 
 export const expectedText = (expected: readonly OpenExpectation[], paint: Paint): string =>
-  rowsText(['due', 'rule', 'began', 'media'], expected, expectedCells, () => [], paint)
+  rowsText({ columns: ['due', 'rule', 'began', 'media'], cells: expectedCells, errors: () => [] }, expected, paint)
 
 const expectedCells = ({ rule, mediaId, beganAt, dueAt }: OpenExpectation): string[] => [
   time(dueAt),
@@ -76,13 +72,14 @@ const expectedCells = ({ rule, mediaId, beganAt, dueAt }: OpenExpectation): stri
   plain(mediaId),
 ]
 
-function rowsText<Item>(
-  columns: readonly string[],
-  items: readonly Item[],
-  cells: (item: Item) => readonly string[],
-  errors: (item: Item) => readonly string[],
-  paint: Paint,
-): string {
+interface RowLayout<Item> {
+  readonly columns: readonly string[]
+  readonly cells: (item: Item) => readonly string[]
+  /** The lines below an item's row. */
+  readonly errors: (item: Item) => readonly string[]
+}
+
+function rowsText<Item>({ columns, cells, errors }: RowLayout<Item>, items: readonly Item[], paint: Paint): string {
   const [header = '', ...rows] = table([columns, ...items.map(cells)]).split('\n')
   const lines = rows.flatMap((row, index) => [row, ...errors(items[index] as Item)])
   return [paint('dim', header), ...lines].join('\n')

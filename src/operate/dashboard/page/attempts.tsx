@@ -35,25 +35,7 @@ export async function Attempts({ page, record, waitsFor }: AttemptsProps) {
               <Done page={page} operation={step} />
             </li>
           ) : (
-            <li class="emitted failure">
-              Attempt {step.number} failed <Moment at={step.failedAt} now={now} />
-              <ul>
-                {step.failures.map(({ handler, message, stack }) => (
-                  <li>
-                    {handler !== 'none' && (
-                      <>
-                        <strong>
-                          <Foreign text={handler} longest={60} />
-                        </strong>
-                        :{' '}
-                      </>
-                    )}
-                    <Foreign text={message} longest={step === failedAttempts.at(-1) ? longestMessage : 80} />
-                    {stack && <pre dir="ltr">{visible(stack)}</pre>}
-                  </li>
-                ))}
-              </ul>
-            </li>
+            <Failed attempt={step} isLast={step === failedAttempts.at(-1)} now={now} />
           ),
         )}
         <li class={state === 'handled' ? 'emitted success' : state === 'dead' ? 'emitted failure' : 'pending'}>
@@ -81,6 +63,28 @@ export async function Attempts({ page, record, waitsFor }: AttemptsProps) {
     </Section>
   )
 }
+
+const Failed = ({ attempt, isLast, now }: { attempt: FailedAttempt; isLast: boolean; now: Date }) => (
+  <li class="emitted failure">
+    Attempt {attempt.number} failed <Moment at={attempt.failedAt} now={now} />
+    <ul>
+      {attempt.failures.map(({ handler, message, stack }) => (
+        <li>
+          {handler !== 'none' && (
+            <>
+              <strong>
+                <Foreign text={handler} longest={60} />
+              </strong>
+              :{' '}
+            </>
+          )}
+          <Foreign text={message} longest={isLast ? longestMessage : 80} />
+          {stack && <pre dir="ltr">{visible(stack)}</pre>}
+        </li>
+      ))}
+    </ul>
+  </li>
+)
 
 const timeOf = (step: FailedAttempt | Operation): number => ('act' in step ? step.at : step.failedAt).getTime()
 

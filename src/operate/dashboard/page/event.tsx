@@ -114,17 +114,11 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
           </Fact>
         )}
         {overdue && (
-          <>
-            <Text name="Rule" text={overdue.rule} />
-            <Fact name="Begun by">
-              <a href={page.at('event', { key: overdue.begunBy })}>
-                <Foreign text={begun?.type ?? (event && overdueOf(event)?.event.type) ?? 'the first event'} />
-              </a>
-            </Fact>
-            <Fact name="Expected">
-              <Awaited page={page} overdue={overdue} />
-            </Fact>
-          </>
+          <Expectation
+            page={page}
+            overdue={overdue}
+            begunBy={begun?.type ?? (event && overdueOf(event)?.event.type) ?? 'the first event'}
+          />
         )}
         <Time name={overdue ? 'Due' : 'Received'} at={receivedAt} now={page.now} />
         <Text name="Waits for" text={waitsFor && `${waitsFor} (paused)`} />
@@ -148,6 +142,21 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
     </div>
   )
 }
+
+/** @param props.begunBy type of the event that started it */
+const Expectation = ({ page, overdue, begunBy }: { page: PageState; overdue: OverdueOutcome; begunBy: string }) => (
+  <>
+    <Text name="Rule" text={overdue.rule} />
+    <Fact name="Begun by">
+      <a href={page.at('event', { key: overdue.begunBy })}>
+        <Foreign text={begunBy} />
+      </a>
+    </Fact>
+    <Fact name="Expected">
+      <Awaited page={page} overdue={overdue} />
+    </Fact>
+  </>
+)
 
 // These render nothing without a value.
 const Text = ({ name, text }: { name: string; text: string | undefined }) =>

@@ -1,4 +1,5 @@
 import { mediaBeginning } from '../../../inbox/operations/finding.ts'
+import type { DeadLetter } from '../../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../../internal/page/elements.tsx'
 import { Pager, pageAt } from '../../../internal/page/pager.tsx'
 import { Section } from '../../../internal/page/section.tsx'
@@ -60,16 +61,7 @@ export async function showMedia(page: PageState): Promise<Answer> {
           </p>
         )}
         {isUnknown ? (
-          <>
-            <p>No media item has this id, and no event has this key. {whyUnknown(inbox)}</p>
-            <LastOperations page={page} eventKey={id} />
-            <MediaStartingWith page={page} id={id} />
-            {inbox.events && (
-              <p>
-                <a href={page.at('events', { title: id })}>Search the titles for it</a>
-              </p>
-            )}
-          </>
+          <Unknown page={page} id={id} />
         ) : (
           <SelectionForm page={page} some={<ReplaySelected />}>
             <Rows page={page} rows={rows} timeName="Received" selectable={['dead']} without="media" open={open} />
@@ -81,24 +73,39 @@ export async function showMedia(page: PageState): Promise<Answer> {
           last={last}
           address={(number) => page.at('media', { id, page: String(number) })}
         />
-        {unreadable.length > 0 && (
-          <Section id="unreadable" title="Unreadable deliveries that mention it">
-            {unreadable.length > shownUnreadable && (
-              <p class="quiet">
-                The newest {shownUnreadable} of {amount(unreadable.length)}.
-              </p>
-            )}
-            <Rows
-              page={page}
-              rows={unreadable.slice(0, shownUnreadable).map((each) => rowOfDead(causes.rowOf(each)))}
-              timeName="Received"
-            />
-          </Section>
-        )}
+        {unreadable.length > 0 && <Mentions page={page} unreadable={unreadable} />}
       </>
     ),
   }
 }
+
+const Unknown = ({ page, id }: { page: PageState; id: string }) => (
+  <>
+    <p>No media item has this id, and no event has this key. {whyUnknown(page.subject.inbox)}</p>
+    <LastOperations page={page} eventKey={id} />
+    <MediaStartingWith page={page} id={id} />
+    {page.subject.inbox.events && (
+      <p>
+        <a href={page.at('events', { title: id })}>Search the titles for it</a>
+      </p>
+    )}
+  </>
+)
+
+const Mentions = ({ page, unreadable }: { page: PageState; unreadable: readonly DeadLetter[] }) => (
+  <Section id="unreadable" title="Unreadable deliveries that mention it">
+    {unreadable.length > shownUnreadable && (
+      <p class="quiet">
+        The newest {shownUnreadable} of {amount(unreadable.length)}.
+      </p>
+    )}
+    <Rows
+      page={page}
+      rows={unreadable.slice(0, shownUnreadable).map((each) => rowOfDead(page.subject.causes.rowOf(each)))}
+      timeName="Received"
+    />
+  </Section>
+)
 
 async function MediaStartingWith({ page, id }: { page: PageState; id: string }) {
   const matches = id === '' ? [] : (await mediaBeginning(page.subject.inbox, id)).slice(0, shownMatches)

@@ -3,6 +3,7 @@ import type { InboxStats, Pause } from '../../../inbox/reading.ts'
 import type { Notice } from '../../../internal/page/notices.tsx'
 import type { Reader } from '../access/access.ts'
 import type { OverdueReport } from '../reading/overdue-reports.ts'
+import { routeOf } from '../route-of.ts'
 import type { Subject } from '../subject.ts'
 
 /** What every component of a page gets. */
@@ -37,13 +38,14 @@ export interface Answer {
   readonly changes?: boolean
 }
 
+/** @param path where the dashboard is mounted */
 export function stateOf(
   subject: Subject,
   path: string,
-  route: string,
-  { origin, searchParams: given }: URL,
+  { origin, pathname, searchParams: given }: URL,
   reader: Reader,
 ): PageState {
+  const route = routeOf(pathname, path)
   const query = new URLSearchParams(given)
   const notice = subject.notices.take(query.get('notice') ?? undefined)
   query.delete('notice')

@@ -10,70 +10,10 @@ interface BehaviourFieldsProps {
 /** A webhook's behaviour. style.css shows only the fields of the chosen scheme. */
 export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: BehaviourFieldsProps) {
   const signing: Readonly<Record<string, string | undefined>> = sign ?? {}
-  const value = (name: string) => typed?.get(name) ?? signing[name]
   return (
     <>
       <Choice label="Format" name="format" value={typed?.get('format') ?? format} options={[['flat'], ['envelope']]} />
-      <Choice label="Signing" name="scheme" value={value('scheme')} options={schemes} />
-      <Field label="Username" name="username" value={value('username')} data-schemes="basic-auth" />
-      <Field label="Password" name="password" value={value('password')} data-schemes="basic-auth" />
-      <Field
-        label="Secret"
-        name="secret"
-        value={value('secret')}
-        data-schemes="url-token header-token hmac-signature standard-webhooks timestamped-signature"
-      />
-      <Choice label="Token in" name="in" value={value('in')} options={[['query'], ['path']]} data-schemes="url-token" />
-      <Field
-        label="Parameter"
-        name="parameter"
-        placeholder="token"
-        value={value('parameter')}
-        data-schemes="url-token"
-      />
-      <Field
-        label="Header"
-        name="header"
-        placeholder="x-signature"
-        value={value('header')}
-        data-schemes="header-token hmac-signature timestamped-signature"
-      />
-      <Field
-        label="Prefix"
-        name="prefix"
-        placeholder="none"
-        value={value('prefix')}
-        data-schemes="header-token hmac-signature"
-      />
-      <Choice
-        label="Algorithm"
-        name="algorithm"
-        value={value('algorithm')}
-        options={algorithms}
-        data-schemes="hmac-signature"
-      />
-      <Choice
-        label="Encoding"
-        name="encoding"
-        value={value('encoding')}
-        options={encodings}
-        data-schemes="hmac-signature"
-      />
-      <Field
-        label="Timestamp header"
-        name="timestampHeader"
-        placeholder="none: only the body is signed"
-        value={value('timestampHeader')}
-        data-schemes="hmac-signature"
-      />
-      <Field label="Time" name="time" placeholder="t" value={value('time')} data-schemes="timestamped-signature" />
-      <Field
-        label="Signature"
-        name="signature"
-        placeholder="v1"
-        value={value('signature')}
-        data-schemes="timestamped-signature"
-      />
+      <SigningFields value={(name) => typed?.get(name) ?? signing[name]} />
       <Choice
         label="Fault"
         name="fault"
@@ -84,6 +24,66 @@ export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: B
     </>
   )
 }
+
+/** @param props.value the value of a field */
+const SigningFields = ({ value }: { value: (name: string) => string | undefined }) => (
+  <>
+    <Choice label="Signing" name="scheme" value={value('scheme')} options={schemes} />
+    <Field label="Username" name="username" value={value('username')} data-schemes="basic-auth" />
+    <Field label="Password" name="password" value={value('password')} data-schemes="basic-auth" />
+    <Field
+      label="Secret"
+      name="secret"
+      value={value('secret')}
+      data-schemes="url-token header-token hmac-signature standard-webhooks timestamped-signature"
+    />
+    <Choice label="Token in" name="in" value={value('in')} options={[['query'], ['path']]} data-schemes="url-token" />
+    <Field label="Parameter" name="parameter" placeholder="token" value={value('parameter')} data-schemes="url-token" />
+    <Field
+      label="Header"
+      name="header"
+      placeholder="x-signature"
+      value={value('header')}
+      data-schemes="header-token hmac-signature timestamped-signature"
+    />
+    <Field
+      label="Prefix"
+      name="prefix"
+      placeholder="none"
+      value={value('prefix')}
+      data-schemes="header-token hmac-signature"
+    />
+    <Choice
+      label="Algorithm"
+      name="algorithm"
+      value={value('algorithm')}
+      options={algorithms}
+      data-schemes="hmac-signature"
+    />
+    <Choice
+      label="Encoding"
+      name="encoding"
+      value={value('encoding')}
+      options={encodings}
+      data-schemes="hmac-signature"
+    />
+    <Field
+      label="Timestamp header"
+      name="timestampHeader"
+      placeholder="none: only the body is signed"
+      value={value('timestampHeader')}
+      data-schemes="hmac-signature"
+    />
+    <Field label="Time" name="time" placeholder="t" value={value('time')} data-schemes="timestamped-signature" />
+    <Field
+      label="Signature"
+      name="signature"
+      placeholder="v1"
+      value={value('signature')}
+      data-schemes="timestamped-signature"
+    />
+  </>
+)
 
 const schemes = [
   ['', 'none, like the service'],

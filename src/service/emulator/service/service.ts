@@ -69,26 +69,6 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
     return deliveries[0] as DeliveryRecord
   }
 
-  function toRepeat(sendingId: string): { readonly sending: Sending; readonly webhook: Webhook } {
-    const sending = outbox.get(sendingId)
-    if (sending === undefined) throw invalid('there is no sending with this id')
-    const webhook = webhooks.get(sending.webhookId)
-    if (webhook === undefined) throw invalid('the webhook of this sending was deleted')
-    return { sending, webhook }
-  }
-
-  function repeat(sendingId: string, behaviour?: Behaviour) {
-    const { sending, webhook } = toRepeat(sendingId)
-    const effectiveBehaviour = behaviour === undefined ? behaviourOf(webhook.id) : readBehaviour(behaviour)
-    return outbox.send(webhook, sending.payload, effectiveBehaviour, sending.body)
-  }
-
-  function sendEdited(sendingId: string, text: string) {
-    const { sending, webhook } = toRepeat(sendingId)
-    const { payload, body } = readEdited(text, sending.payload)
-    return outbox.send(webhook, payload, behaviourOf(webhook.id), body)
-  }
-
   return {
     profile,
     timeScale,
@@ -102,8 +82,7 @@ export function createService(options: EmulatorOptions, closing: AbortSignal): E
     behave,
     check,
     onDelivery,
-    repeat,
-    sendEdited,
+    ...createRepeats(workspace, outbox, behaviourOf),
     addMedia: (input) => studio.add(input),
     settled: async (options = {}) => {
       checkOptions('settled', options, { timeoutMs: wholeNumber() })
@@ -124,6 +103,32 @@ function createBehaviours({ webhooks }: Workspace, changes: Changes): Pick<Emula
       changes.notify({ kind: 'webhooks', id: webhookId })
     },
     behaviourOf: (webhookId) => behaviours.get(webhookId) ?? {},
+  }
+}
+
+function createRepeats(
+  { webhooks }: Workspace,
+  outbox: Outbox,
+  behaviourOf: EmulatedService['behaviourOf'],
+): Pick<EmulatedService, 'repeat' | 'sendEdited'> {
+  function toRepeat(sendingId: string): { readonly sending: Sending; readonly webhook: Webhook } {
+    const sending = outbox.get(sendingId)
+    if (sending === undefined) throw invalid('there is no sending with this id')
+    const webhook = webhooks.get(sending.webhookId)
+    if (webhook === undefined) throw invalid('the webhook of this sending was deleted')
+    return { sending, webhook }
+  }
+  return {
+    repeat(sendingId, behaviour) {
+      const { sending, webhook } = toRepeat(sendingId)
+      const effectiveBehaviour = behaviour === undefined ? behaviourOf(webhook.id) : readBehaviour(behaviour)
+      return outbox.send(webhook, sending.payload, effectiveBehaviour, sending.body)
+    },
+    sendEdited(sendingId, text) {
+      const { sending, webhook } = toRepeat(sendingId)
+      const { payload, body } = readEdited(text, sending.payload)
+      return outbox.send(webhook, payload, behaviourOf(webhook.id), body)
+    },
   }
 }
 

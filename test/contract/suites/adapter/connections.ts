@@ -12,6 +12,9 @@ const pieceBytes = 16_384
 const pieceMs = 4
 const maxPieces = 1_000
 
+const token = { secret: 'secret' }
+const sign = signWithUrlToken(token)
+
 export function connections(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
 
@@ -22,8 +25,6 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
     expect(connection.isClosed).toBe(false)
   })
 
-  const token = { secret: 'secret' }
-  const sign = signWithUrlToken(token)
   check(
     'leaves a connection usable after a rejection',
     async ({ connect, send, outcomes }) => {
@@ -44,6 +45,34 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
     () => ({ verify: urlToken(token) }),
   )
 
+  unreadBodies(check, expect)
+
+  check('answers pipelined deliveries in order', async ({ url, connect, outcomes }) => {
+    const connection = await connect()
+    const body = freshBody()
+    const length: Fields = [...json, ['Content-Length', String(body.byteLength)]]
+    const request = Buffer.concat([Buffer.from(requestHead('POST', url, length)), body])
+    connection.send(Buffer.concat([request, request, Buffer.from(requestHead('GET', url, []))]))
+    const statuses: number[] = []
+    while (statuses.length < 3) statuses.push((await connection.answer()).status)
+    expect(statuses).toEqual([200, 200, 405])
+    expect(outcomes.toSorted()).toEqual(['accepted', 'duplicate', 'method_not_allowed'])
+  })
+
+  check('accepts a delivery whose sender waits for 100 Continue', async ({ url, connect, handled }) => {
+    const connection = await connect()
+    const body = freshBody()
+    const length = ['Content-Length', String(body.byteLength)] as const
+    connection.send(requestHead('POST', url, [...json, length, ['Expect', '100-continue']]))
+    expect((await connection.answer()).status).toBe(100)
+    connection.send(body)
+    expect((await connection.answer()).status).toBe(200)
+    expect(handled.length).toBe(1)
+  })
+}
+
+/** Bodies of rejected deliveries, which nobody reads. */
+function unreadBodies(check: ReturnType<typeof fixtures>, expect: Runner['expect']): void {
   // The unread body of a rejected delivery must not be parsed as the next request.
   for (const [method, type] of [
     ['POST', 'text/plain'],
@@ -69,19 +98,6 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
   }
 
   // A rejected sender could send for ever, and the application would read it all.
-  const endless = async ({ url, connect }: Fixture, method: string, fields: Fields) => {
-    const connection = await connect()
-    connection.send(requestHead(method, url, fields))
-    const isChunked = fields.some(([name]) => name === 'Transfer-Encoding')
-    const piece = new Uint8Array(pieceBytes)
-    connection.send(isChunked ? chunk(piece) : piece)
-    const { status } = await connection.answer()
-    for (let i = 0; i < maxPieces && !connection.isClosed; i++) {
-      connection.send(isChunked ? chunk(piece) : piece)
-      await new Promise<void>((resolve) => setTimeout(resolve, pieceMs))
-    }
-    return [status, connection.isClosed]
-  }
   for (const [framing, field] of [
     ['in chunks', ['Transfer-Encoding', 'chunked']],
     ['of a huge length', ['Content-Length', String(2 ** 40)]],
@@ -105,27 +121,19 @@ export function connections(mount: MountAdapter, { test, expect }: Runner): void
       () => ({ verify: urlToken(token) }),
     )
   }
+}
 
-  check('answers pipelined deliveries in order', async ({ url, connect, outcomes }) => {
-    const connection = await connect()
-    const body = freshBody()
-    const length: Fields = [...json, ['Content-Length', String(body.byteLength)]]
-    const request = Buffer.concat([Buffer.from(requestHead('POST', url, length)), body])
-    connection.send(Buffer.concat([request, request, Buffer.from(requestHead('GET', url, []))]))
-    const statuses: number[] = []
-    while (statuses.length < 3) statuses.push((await connection.answer()).status)
-    expect(statuses).toEqual([200, 200, 405])
-    expect(outcomes.toSorted()).toEqual(['accepted', 'duplicate', 'method_not_allowed'])
-  })
-
-  check('accepts a delivery whose sender waits for 100 Continue', async ({ url, connect, handled }) => {
-    const connection = await connect()
-    const body = freshBody()
-    const length = ['Content-Length', String(body.byteLength)] as const
-    connection.send(requestHead('POST', url, [...json, length, ['Expect', '100-continue']]))
-    expect((await connection.answer()).status).toBe(100)
-    connection.send(body)
-    expect((await connection.answer()).status).toBe(200)
-    expect(handled.length).toBe(1)
-  })
+/** Sends a body without an end. Returns the status of the answer, and whether the connection was closed in time. */
+async function endless({ url, connect }: Fixture, method: string, fields: Fields) {
+  const connection = await connect()
+  connection.send(requestHead(method, url, fields))
+  const isChunked = fields.some(([name]) => name === 'Transfer-Encoding')
+  const piece = new Uint8Array(pieceBytes)
+  connection.send(isChunked ? chunk(piece) : piece)
+  const { status } = await connection.answer()
+  for (let i = 0; i < maxPieces && !connection.isClosed; i++) {
+    connection.send(isChunked ? chunk(piece) : piece)
+    await new Promise<void>((resolve) => setTimeout(resolve, pieceMs))
+  }
+  return [status, connection.isClosed]
 }
