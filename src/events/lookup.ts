@@ -22,8 +22,7 @@ export function parseLookup(parsing: Parsing, found: object): MaybePromise<Media
   const { reading, payload } = parsing.sender.readLookup(fields)
   const body = encoder.encode(JSON.stringify(payload))
   const delivery = { method: 'POST', url: '/', headers: noHeaders, body }
-  const read = { reading, payload: deepFreeze(payload), body, source: 'lookup' } as const
-  return makeEvent(parsing, read, delivery, { principal })
+  return makeEvent(parsing, reading, deepFreeze(payload), body, delivery, { principal }, 'lookup')
 }
 
 /** Returns a string field, or `''` if it is absent. */

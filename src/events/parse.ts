@@ -45,23 +45,18 @@ export function parseEvent(
 ): MaybePromise<MediaEvent> {
   const payload = parseJsonObject(body)
   const reading = parsing.sender.read(payload, delivery?.headers ?? keptHeaders(vouched))
-  return makeEvent(parsing, { reading, payload, body, source: 'delivery' }, delivery, vouched)
-}
-
-/** What was read of an event, which has no key yet. */
-interface ReadEvent {
-  readonly reading: Reading
-  readonly payload: JsonObject
-  readonly body: Uint8Array
-  readonly source: MediaEvent['source']
+  return makeEvent(parsing, reading, payload, body, delivery, vouched, 'delivery')
 }
 
 /** Computes the event key and builds the event. */
 export function makeEvent(
   { sender, keySource, keyInput }: Parsing,
-  { reading, payload, body, source }: ReadEvent,
+  reading: Reading,
+  payload: JsonObject,
+  body: Uint8Array,
   delivery: Delivery | undefined,
   vouched: Vouched | undefined,
+  source: MediaEvent['source'],
 ): MaybePromise<MediaEvent> {
   const id =
     (typeof keySource === 'object' && (delivery?.headers ?? keptHeaders(vouched)).get(keySource.header)) ||

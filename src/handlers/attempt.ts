@@ -49,10 +49,8 @@ export function createHandle(options: AttemptOptions): Handle {
       const turn = isPromise(coming) ? await coming : coming
       if (turn === undefined) progress.isPartial = true
       else {
-        const run = openRun(options, handler, progress)
-        // Right before the handler starts, since a rate is kept by the clock that the handler sees.
-        if (turn !== 'unlimited') handler.limiter?.start(turn)
-        const ended = callHandler(options, handler, run)
+        const run = new HandlerRun(accepted, attempt, handler.name, options.logger)
+        const ended = start(options, handler, turn, run, progress)
         const failure = isPromise(ended) ? await ended : ended
         const recorded = record(options, handler, run, failure, progress)
         if (isPromise(recorded)) await recorded
@@ -120,21 +118,19 @@ async function waitForTurn(
   return turn
 }
 
-function openRun({ reporter, logger }: AttemptOptions, { name }: RegisteredHandler, progress: Progress): HandlerRun {
-  const { accepted, attempt } = progress
-  const run = new HandlerRun(accepted, attempt, name, logger)
-  run.span = reporter.startRun?.({ accepted, handler: name, attempt: attempt.number })
-  attempt.run = run
-  return run
-}
-
 /** Calls the handler. The failure, once it has ended or its time is over. */
-function callHandler(
+function start(
   { reporter, handlerTimeoutMs }: AttemptOptions,
-  { handler, limiter, timeoutMs = handlerTimeoutMs }: RegisteredHandler,
+  { name, handler, limiter, timeoutMs = handlerTimeoutMs }: RegisteredHandler,
+  turn: Turn | 'unlimited',
   run: HandlerRun,
+  { accepted, attempt }: Progress,
 ): MaybePromise<Failure | undefined> {
-  const { span } = run
+  const span = reporter.startRun?.({ accepted, handler: name, attempt: attempt.number })
+  run.span = span
+  attempt.run = run
+  // Here, since a rate is kept by the clock that the handler sees.
+  if (turn !== 'unlimited') limiter?.start(turn)
   const inContext: InContext = span
     ? (call, ...args) => reporter.inContext(() => reporter.within(span, () => call(...args)))
     : reporter.inContext
