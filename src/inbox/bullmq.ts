@@ -8,7 +8,7 @@ import type { RedisConnection } from './bullmq/check-connection.ts'
 import { watchConnection } from './bullmq/connection.ts'
 import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqEvents } from './bullmq/events.ts'
-import { addEvent, handOverOverdue, listExpected } from './bullmq/expectations.ts'
+import { acceptOverdue, addEvent, listExpected } from './bullmq/expectations.ts'
 import { operationList } from './bullmq/operations.ts'
 import { pauseStorage } from './bullmq/pauses.ts'
 import { checkQueue, disconnectMs, EventQueue, standardQueue } from './bullmq/queue.ts'
@@ -152,7 +152,7 @@ class BullmqInbox implements Inbox {
     const worker = handles ? new BullmqWorker(this.#queue, host, settings, readPauses) : undefined
     this.#worker = worker
     this.events = new BullmqEvents(this.#queue, worker)
-    this.#stopOverdue = handles ? handOverOverdue(this.#queue) : undefined
+    this.#stopOverdue = handles ? acceptOverdue(this.#queue) : undefined
     this.#ttlMs = ttlMs
   }
 

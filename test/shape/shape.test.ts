@@ -14,13 +14,13 @@ const textsIn = (folder: string) =>
 
 const measured = measure(Object.fromEntries([...textsIn('src'), ...textsIn('adapters')]))
 
-/** What is over the limit, with the largest size of each name. */
+/** What is over the limit, with the largest size of each name: of a class the next twenty lines, so that a fix has room. */
 const overLimit = (kind: Kind): Readonly<Record<string, number>> =>
   Object.fromEntries(
     measured
       .filter((each) => each.kind === kind && each.size > limits[kind])
       .sort((a, b) => a.size - b.size)
-      .map(({ name, size }) => [name, size]),
+      .map(({ name, size }) => [name, kind === 'lines of a class' ? Math.ceil(size / 20) * 20 : size]),
   )
 
 test.each(Object.entries(limits) as [Kind, number][])('%s: at most %i, or as in exceptions.ts', (kind) => {

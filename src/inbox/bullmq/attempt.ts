@@ -40,9 +40,9 @@ export class Retry extends Error {
   }
 }
 
-/** Postpones a job, then rejects with the error that makes BullMQ leave it alone. */
-export async function postpone(queue: EventQueue, job: EventJob, delayMs: number): Promise<never> {
-  await queue.postpone(job, delayMs)
+/** Releases a job, then rejects with the error that makes BullMQ leave it alone. */
+export async function releaseJob(queue: EventQueue, job: EventJob, delayMs: number): Promise<never> {
+  await queue.release(job, delayMs)
   throw new DelayedError()
 }
 
@@ -186,11 +186,11 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     await this.#persist(() => this.#record({ completed, crashes: this.#crashes }))
     if (isElsewhere) released(completed.length === this.completed.length)
     const elsewhereMs = Math.min(maxReleaseMs, firstReleaseMs * 2 ** (job.attemptsStarted - 1))
-    return postpone(queue, job, isElsewhere ? elsewhereMs : Math.ceil(releaseForMs(this.accepted, false)))
+    return releaseJob(queue, job, isElsewhere ? elsewhereMs : Math.ceil(releaseForMs(this.accepted, false)))
   }
 
   /** Releases the job when this process closes. Not a crash. */
-  async giveBack(): Promise<void> {
+  async release(): Promise<void> {
     const recorded = this.#record({ crashes: this.#crashes })
     this.abort(new WebhookError('closing', 'the inbox is closing'))
     await recorded

@@ -14,7 +14,7 @@ const scanBatch = 1_000
 const jobTypes: Readonly<Record<'waiting' | 'running' | 'retrying' | 'dead', JobType[]>> = {
   waiting: waitingTypes,
   running: ['active'],
-  // While its handlers are paused, a retrying event is briefly active whenever a worker takes and postpones it.
+  // While its handlers are paused, a retrying event is briefly active whenever a worker takes and releases it.
   retrying: ['delayed', 'active'],
   dead: ['failed'],
 }
@@ -124,7 +124,7 @@ export class BullmqEvents implements InboxEvents {
     })
   }
 
-  /** Counts active jobs that only wait to be postponed, because their handlers are paused. */
+  /** Counts active jobs that only wait to be released, because their handlers are paused. */
   async countHeld(): Promise<number> {
     const isPaused = (await pauseStorage(this.#queue).list()).some(({ handler }) => handler !== undefined)
     const active = isPaused ? await this.#read([...(await this.#idsIn('running'))]) : []

@@ -113,11 +113,11 @@ type Taken = [nextInMs: string | null, overdue: [id: string, data: string][]]
  * Turns overdue expectations into events, at each deadline and at least every second. Runs even if Redis is almost
  * full: the job replaces its expectation and goes once handled. Returns a function that stops it.
  */
-export const handOverOverdue = (queue: EventQueue): (() => void) =>
+export const acceptOverdue = (queue: EventQueue): (() => void) =>
   repeat(async () => {
     try {
       const [next, taken] = await queue.reach(() => queue.own.run<Taken>('takeOverdue', batchSize, leaseMs))
-      await Promise.all(taken.map(([id, data]) => handOver(queue, id, JSON.parse(data))))
+      await Promise.all(taken.map(([id, data]) => accept(queue, id, JSON.parse(data))))
       return next === null ? checkMs : Math.max(0, Math.min(Number(next), checkMs))
     } catch {
       // The queue logs why.
@@ -125,7 +125,7 @@ export const handOverOverdue = (queue: EventQueue): (() => void) =>
     }
   })
 
-async function handOver(queue: EventQueue, id: string, { overdue }: StoredExpectation): Promise<void> {
+async function accept(queue: EventQueue, id: string, { overdue }: StoredExpectation): Promise<void> {
   await queue.add(overdue)
   await queue.reach(() => queue.own.run('removeExpected', id))
 }

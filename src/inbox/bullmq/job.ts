@@ -108,9 +108,9 @@ export function toRecord(job: Job<unknown>, active: ActiveAttempt | undefined): 
   }
   if (active === undefined) return { ...known, ...owed, state: 'waiting', attempts }
   const inForce = active.pauses.filter(({ handler, since }) => handler && +since + pauseLagMs < processedOn)
-  const postponed = { ...known, ...owed, state: 'retrying', attempts } as const
-  // Its worker is about to find the handlers paused and postpone it.
-  if (active.run === undefined && owed !== undefined && pausedFor(postponed, inForce) !== undefined) return postponed
+  const released = { ...known, ...owed, state: 'retrying', attempts } as const
+  // Its worker is about to find the handlers paused and release it.
+  if (active.run === undefined && owed !== undefined && pausedFor(released, inForce) !== undefined) return released
   const handler = active.run?.handler
   const run = { ...(handler !== undefined && { handler }), ...(processedBy !== undefined && { process: processedBy }) }
   return { ...known, ...owed, state: 'running', attempts: attempts + 1, startedAt: new Date(processedOn), ...run }

@@ -148,8 +148,8 @@ export class EventQueue {
     }
   }
 
-  /** Postpones an active job by Redis time: processes must agree on when it is due. */
-  async postpone({ id, token }: EventJob, delayMs: number): Promise<void> {
+  /** Releases an active job by Redis time: processes must agree on when it is due. */
+  async release({ id, token }: EventJob, delayMs: number): Promise<void> {
     await backendOf(this.jobs).moveToDelayed(id as string, this.clock.now(), delayMs, token, { skipAttempt: true })
   }
 

@@ -8,7 +8,7 @@ import { stopRun } from '../engine/attempts.ts'
 import { OwedHandlers } from '../engine/owed-handlers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
-import { type Attempting, BullmqAttempt, postpone, Retry, resetAttempts, retryDelayMs } from './attempt.ts'
+import { type Attempting, BullmqAttempt, Retry, releaseJob, resetAttempts, retryDelayMs } from './attempt.ts'
 import { BackOff } from './back-off.ts'
 import { parseOrKeep } from './dead-letters.ts'
 import { Isolation } from './isolation.ts'
@@ -147,7 +147,7 @@ export class BullmqWorker {
     if (previous !== undefined) {
       // Its lease expired unnoticed. Wait for this attempt to end before the next one.
       previous.loseLease()
-      return postpone(this.#queue, job, retryDelayMs)
+      return releaseJob(this.#queue, job, retryDelayMs)
     }
     await resetAttempts(this.#queue, job)
     const attempt = new BullmqAttempt(job, this.#shared)
@@ -175,7 +175,7 @@ export class BullmqWorker {
     else await this.#worker.extendJobLocks([job.id as string], [job.token as string], leaseMs).catch(() => {})
     await this.#pausesKnown
     // On failure, the lease expires.
-    if (this.#isClosed) return attempt.giveBack()
+    if (this.#isClosed) return attempt.release()
     return attempt.make()
   }
 
@@ -197,7 +197,7 @@ export class BullmqWorker {
 
   async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
     const unfinished = [...this.running.values()]
-    const released = Promise.allSettled(unfinished.map((attempt) => attempt.giveBack()))
+    const released = Promise.allSettled(unfinished.map((attempt) => attempt.release()))
     await within(left(this.#queue.isReady ? releaseMs : 0), released, () => {})
     this.#live.stop()
     this.#stopReadingPauses()

@@ -20,7 +20,7 @@ export interface ObjectAlarmOptions {
   readonly workAt: () => number
   /** Next deadline, possibly past (ms since the epoch). Infinity if nothing is expected. */
   readonly deadlineAt: () => number
-  readonly handOver: () => Promise<void>
+  readonly acceptDue: () => Promise<void>
 }
 
 /**
@@ -59,12 +59,12 @@ export class ObjectAlarm {
 
   /** Resolves once the work that is due has been handled. */
   async ring(hasStopped: () => boolean): Promise<void> {
-    const { workAt, deadlineAt, handOver } = this.#options
+    const { workAt, deadlineAt, acceptDue } = this.#options
     // First of all: the platform drops an alarm after a few failures, and a crash counts as one.
     this.#set(Date.now() + guardMs)
     const endsAt = performance.now() + maxMs
     while (!hasStopped() && performance.now() < endsAt) {
-      await handOver()
+      await acceptDue()
       if (Math.min(workAt(), deadlineAt()) > Date.now() + soonMs) break
       await sleep(lookMs)
     }

@@ -17,7 +17,7 @@ const cleanUpIntervalMs = 10_000
 const moreMs = 100
 
 /** Delay before overdue expectations are retried, after a failure or while the inbox is full (ms). */
-const handOverRetryMs = 5_000
+const dueRetryMs = 5_000
 
 /** The inbox of an object. It does its upkeep along with other work, and an alarm wakes it. */
 export class ObjectInbox extends SqlInbox {
@@ -25,7 +25,7 @@ export class ObjectInbox extends SqlInbox {
   readonly #database: ObjectDatabase
   readonly #alarm: ObjectAlarm
   #cleansUpAt = 0
-  #handsOverAt = 0
+  #acceptsDueAt = 0
 
   constructor(host: InboxHost, storage: ObjectStorage, limits: Required<InboxLimits>) {
     const database = new ObjectDatabase(host, storage, limits)
@@ -38,12 +38,12 @@ export class ObjectInbox extends SqlInbox {
       logger: host.logger,
       workAt: () => database.workAt(),
       deadlineAt: () => this.#deadlineAt(),
-      handOver: () => this.#handOver(),
+      acceptDue: () => this.#acceptDue(),
     })
     database.watcher = {
       written: (isEmpty) => this.#written(isEmpty),
       opened: async () => {
-        await this.#handOver()
+        await this.#acceptDue()
         this.#alarm.update()
       },
     }
@@ -57,10 +57,10 @@ export class ObjectInbox extends SqlInbox {
   }
 
   #deadlineAt(): number {
-    return Math.max(this.#database.deadlineAt(), this.#handsOverAt)
+    return Math.max(this.#database.deadlineAt(), this.#acceptsDueAt)
   }
 
-  async #handOver(): Promise<void> {
+  async #acceptDue(): Promise<void> {
     if (this.#deadlineAt() > Date.now()) return
     try {
       // 0: there may be more.
@@ -68,7 +68,7 @@ export class ObjectInbox extends SqlInbox {
     } catch (error) {
       this.#logger.warn({ err: error }, 'the inbox could not hand over overdue expectations and will retry')
     }
-    if (this.#database.deadlineAt() <= Date.now()) this.#handsOverAt = Date.now() + handOverRetryMs
+    if (this.#database.deadlineAt() <= Date.now()) this.#acceptsDueAt = Date.now() + dueRetryMs
   }
 
   /** An idle object doesn't grow, and isn't woken for this. */

@@ -21,7 +21,7 @@ interface Open extends OpenExpectation {
 
 /** Expectations in memory: a timer for each, and the newest ends. They end with the process. */
 export class MemoryExpectations {
-  readonly #handOver: (overdue: AcceptedEvent) => boolean
+  readonly #accept: (overdue: AcceptedEvent) => boolean
   readonly #onDropped: (expectation: OpenExpectation) => void
   readonly #byMedia = new Map<string, Set<Open>>()
   /** Last end per rule and media item (ms since the epoch). */
@@ -30,9 +30,9 @@ export class MemoryExpectations {
   #bytes = 0
   #isStopped = false
 
-  /** @param handOver returns `false` if the inbox is full */
-  constructor(handOver: (overdue: AcceptedEvent) => boolean, onDropped: (expectation: OpenExpectation) => void) {
-    this.#handOver = handOver
+  /** @param accept returns `false` if the inbox is full */
+  constructor(accept: (overdue: AcceptedEvent) => boolean, onDropped: (expectation: OpenExpectation) => void) {
+    this.#accept = accept
     this.#onDropped = onDropped
   }
 
@@ -82,7 +82,7 @@ export class MemoryExpectations {
   }
 
   #due(open: Open): void {
-    if (this.#handOver(open.overdue)) this.#remove(open)
+    if (this.#accept(open.overdue)) this.#remove(open)
     else this.#wait(open, fullDelayMs)
   }
 

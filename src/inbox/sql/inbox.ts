@@ -156,7 +156,7 @@ export class SqlInbox implements Inbox {
 
   /** Stops at once: another process has the storage. */
   #lost(error: Error): void {
-    this.#worker?.abandon(error.message)
+    this.#worker?.storageLost(error.message)
     this.#activity?.stop()
     void this.upkeep.stop()
   }

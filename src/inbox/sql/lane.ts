@@ -35,7 +35,7 @@ export class HeldLane {
   isInFlight = false
   /** True after a settle without an answer: it may be recorded, and the lane released. */
   mayBeSettled = false
-  release: LaneRelease | undefined
+  #release: LaneRelease | undefined
   /** When the first of its retries is due (`performance.now()`, ms): it then goes back, to be read again. */
   retryAt = Number.POSITIVE_INFINITY
   readonly #claimedPosition: number
@@ -77,7 +77,7 @@ export class HeldLane {
 
   /** True if a settle would tell the database something. */
   get isDirty(): boolean {
-    return this.#unrecorded.size > 0 || this.release !== undefined
+    return this.#unrecorded.size > 0 || this.#release !== undefined
   }
 
   /** True if the event may have made a process crash. */
@@ -118,17 +118,17 @@ export class HeldLane {
   }
 
   /** Starts to release it. A rest: a limit holds its next event. */
-  leave(restMs?: number): void {
+  release(restMs?: number): void {
     if (this.isGone) return
     this.state = 'leaving'
     // All that may have made a process crash has ended.
     if (this.next === undefined && !this.hasMore) this.clearMark()
-    this.release = { hasMore: this.hasMore || this.next !== undefined, restMs }
+    this.#release = { hasMore: this.hasMore || this.next !== undefined, restMs }
   }
 
   /** What to settle: everything that has no answer yet. */
   unsettled(): { readonly lane: SettledLane; readonly events: readonly SettledEvent[] } {
-    const { media, turn, latestAt, awaits, release } = this
+    const { media, turn, latestAt, awaits } = this
     const events = [...this.#unrecorded.values()].map(({ event }) => event)
     const lane = {
       media,
@@ -138,7 +138,7 @@ export class HeldLane {
       latestAt,
       awaits,
       clear: this.#clears,
-      release,
+      release: this.#release,
     }
     return { lane, events }
   }
@@ -148,7 +148,7 @@ export class HeldLane {
     this.#position = lane.last
     this.#clears &&= !lane.clear
     // What is settled is not sent again.
-    if (lane.release !== undefined) this.release = undefined
+    if (lane.release !== undefined) this.#release = undefined
     for (const event of events) {
       const known = this.#unrecorded.get(event.id)
       if (known?.event !== event) continue

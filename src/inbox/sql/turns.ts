@@ -116,10 +116,10 @@ export class Turns implements AttemptWorker {
     const { next } = lane
     const isBlocked = next !== undefined && next.dueInMs > 0
     const isRetryDue = next !== undefined && performance.now() >= lane.retryAt
-    if (this.#hasStraggler(lane)) this.leave(lane, 'a handler of it that was given up still runs', stragglerMs)
-    else if (next === undefined) this.leave(lane, 'no event that was read is left')
-    else if (isBlocked) this.leave(lane, 'its next event is not due yet')
-    else if (isRetryDue) this.leave(lane, 'a retry in it is due')
+    if (this.#hasStraggler(lane)) this.release(lane, 'an aborted handler of it still runs', stragglerMs)
+    else if (next === undefined) this.release(lane, 'no event that was read is left')
+    else if (isBlocked) this.release(lane, 'its next event is not due yet')
+    else if (isRetryDue) this.release(lane, 'a retry in it is due')
     else return next
     return undefined
   }
@@ -130,9 +130,9 @@ export class Turns implements AttemptWorker {
   }
 
   /** Releases a lane. `why`: for the log. */
-  leave(lane: HeldLane, why: string, restMs?: number): void {
+  release(lane: HeldLane, why: string, restMs?: number): void {
     this.#trace(lane, `a lane goes back: ${why}`)
-    lane.leave(restMs)
+    lane.release(restMs)
     this.alone.leave(lane)
     this.#options.settling.add(lane)
   }
@@ -272,8 +272,8 @@ export class Turns implements AttemptWorker {
   /** Gives an event that was not tried its place back. */
   #backToLane(lane: HeldLane, restMs: number | undefined): void {
     this.alone.leave(lane)
-    if (restMs !== undefined) return this.leave(lane, 'a handler is at its limit', restMs)
-    if (this.#isStopped || this.isPaused) return this.leave(lane, 'the inbox is paused or closing')
+    if (restMs !== undefined) return this.release(lane, 'a handler is at its limit', restMs)
+    if (this.#isStopped || this.isPaused) return this.release(lane, 'the inbox is paused or closing')
     lane.state = 'ready'
     this.#options.settling.add(lane)
     this.lanes.add(lane)
@@ -286,7 +286,7 @@ export class Turns implements AttemptWorker {
     if (attempt !== undefined) this.recording.add(attempt)
     lane.ended(event, () => this.#recorded(lane, wasAlone, event.kind === 'end' || event.kind === 'dead', attempt))
     const isHeldBack = this.#options.host.order === 'strict' && (event.kind === 'retry' || event.kind === 'release')
-    if (isHeldBack || this.#isStopped || this.isPaused || lane.next === undefined) lane.leave()
+    if (isHeldBack || this.#isStopped || this.isPaused || lane.next === undefined) lane.release()
     else if (wasAlone) lane.state = 'settling'
     else {
       lane.state = 'ready'
@@ -320,17 +320,17 @@ export class Turns implements AttemptWorker {
 
   // What happens to lanes from outside.
 
-  /** Gives a lane up: stops its attempt. `isLost`: nothing of it can be recorded any more. */
-  giveUp(lane: HeldLane, isLost: boolean, reason: WebhookError): void {
+  /** Aborts the attempt of a lane, and releases it. `isLost`: nothing of it can be recorded any more. */
+  abort(lane: HeldLane, isLost: boolean, reason: WebhookError): void {
     const attempt = this.#byLane.get(lane)
-    this.#trace(lane, isLost ? 'a lane is lost' : 'a lane is given up')
+    this.#trace(lane, isLost ? 'a lane is lost' : 'a lane is aborted')
     this.#stalled.delete(lane)
     if (attempt !== undefined) {
       this.#stragglers.add(attempt)
       this.#options.ended(attempt.key)
     } else this.alone.leave(lane)
     if (isLost) lane.lose()
-    else lane.leave()
+    else lane.release()
     attempt?.abort(reason)
   }
 

@@ -129,7 +129,7 @@ export class SqlWorker {
       // It lost its lease or closed meanwhile: nobody waits for these lanes.
       if (owner !== this.lease.owner || this.#state === 'stopped') continue
       this.#lanes.set(lane.media, lane)
-      if (this.#turns.isPaused) this.#turns.leave(lane, 'the inbox is paused or closing')
+      if (this.#turns.isPaused) this.#turns.release(lane, 'the inbox is paused or closing')
       else this.#turns.add(lane)
     }
   }
@@ -150,7 +150,7 @@ export class SqlWorker {
     if (lane.hasUnrecorded && !lane.mayBeSettled)
       this.#logger.warn({}, 'the lease of an event was lost before its result was recorded')
     if (this.#lanes.get(lane.media) === lane) this.#lanes.delete(lane.media)
-    this.#turns.giveUp(lane, true, leaseLost())
+    this.#turns.abort(lane, true, leaseLost())
     this.lease.lookForUnknown()
   }
 
@@ -161,15 +161,15 @@ export class SqlWorker {
       { events: size },
       'this process could not renew its lease, so it stopped its handlers; check that it can reach its database',
     )
-    this.#giveUpAll()
+    this.#abortAll()
   }
 
-  #giveUpAll(reason = leaseLost()): void {
+  #abortAll(reason = leaseLost()): void {
     this.#turns.clear()
     for (const lane of this.#lanes.values()) {
       const isLost = !lane.hasUnrecorded
       if (isLost) this.#lanes.delete(lane.media)
-      this.#turns.giveUp(lane, isLost, reason)
+      this.#turns.abort(lane, isLost, reason)
       this.#settling.add(lane)
     }
     this.lease.lookForUnknown()
@@ -183,7 +183,7 @@ export class SqlWorker {
   #lost(): void {
     const { size } = this.#turns.attempts
     this.#logger.warn({ events: size }, 'this process lost its lease; other processes may handle its events')
-    this.#giveUpAll()
+    this.#abortAll()
   }
 
   /** Sends the ends of attempts, in this call. */
@@ -192,9 +192,9 @@ export class SqlWorker {
   }
 
   /** Stops at once and for good: another process has the storage. */
-  abandon(reason: string): void {
+  storageLost(reason: string): void {
     this.stopStarting()
-    this.#giveUpAll(leaseLost(reason))
+    this.#abortAll(leaseLost(reason))
     this.#settling.stop()
   }
 
@@ -209,13 +209,13 @@ export class SqlWorker {
     this.#turns.pause(new Set(pauses.map(({ handler }) => handler)))
     if (!this.#turns.isPaused) return this.wake()
     this.#turns.clear()
-    this.#leaveUnstarted()
+    this.#releaseUnstarted()
   }
 
   /** Other processes may have slots for these lanes. */
-  #leaveUnstarted(): void {
+  #releaseUnstarted(): void {
     for (const lane of this.#lanes.values())
-      if (this.#turns.isUnstarted(lane)) this.#turns.leave(lane, 'the inbox is paused or closing')
+      if (this.#turns.isUnstarted(lane)) this.#turns.release(lane, 'the inbox is paused or closing')
   }
 
   get owner(): string | undefined {
@@ -266,7 +266,7 @@ export class SqlWorker {
     this.#state = 'stopped'
     this.#claiming.stop()
     this.#turns.stop()
-    this.#leaveUnstarted()
+    this.#releaseUnstarted()
   }
 
   /** Waits for running events. Call `stopStarting` before and `release` after. */
@@ -285,7 +285,7 @@ export class SqlWorker {
     // An attempt that is cut off on purpose has crashed nothing.
     const uncounted = Promise.all([...this.#turns.attempts.values()].map((attempt) => this.#turns.uncount(attempt)))
     for (const lane of this.#lanes.values())
-      if (!this.#turns.isUnstarted(lane)) this.#turns.giveUp(lane, !lane.hasUnrecorded, closing)
+      if (!this.#turns.isUnstarted(lane)) this.#turns.abort(lane, !lane.hasUnrecorded, closing)
     for (const key of this.#waits.keys()) this.endWait(key)
     // If the database is unreachable, the lease just expires.
     await within(left(releaseMs), this.#release(uncounted), () => {}).catch(() => {})

@@ -165,7 +165,7 @@ export class GroupCommit {
   }
 
   /** Commits what it can at once, then rejects the rest and all later writes. */
-  giveUp(error: WebhookError): void {
+  rejectRest(error: WebhookError): void {
     this.#flush()
     this.#rejection = error
     for (const write of this.#writes.splice(0)) write.failed(error)

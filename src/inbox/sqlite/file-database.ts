@@ -19,7 +19,7 @@ export class FileDatabase extends SyncDatabase {
   readonly #host: Pick<InboxHost, 'logger'>
   readonly #file: OwnedFile
   readonly #commits: GroupCommit
-  readonly #handOver = () => this.#handOverFile()
+  readonly #release = () => this.#releaseFile()
   #listener: DatabaseListener | undefined
   #watch: FileWatch | undefined
 
@@ -41,12 +41,12 @@ export class FileDatabase extends SyncDatabase {
       onLost: (error) => this.#lost(error),
     })
     this.transaction = fileTransactions(this.#commits, file.database)
-    openInboxes().set(file.path, this.#handOver)
+    openInboxes().set(file.path, this.#release)
   }
 
   #forgetOpen(): void {
     const inboxes = openInboxes()
-    if (inboxes.get(this.#file.path) === this.#handOver) inboxes.delete(this.#file.path)
+    if (inboxes.get(this.#file.path) === this.#release) inboxes.delete(this.#file.path)
   }
 
   override open(opened: () => Promise<void>): void {
@@ -78,16 +78,16 @@ export class FileDatabase extends SyncDatabase {
   }
 
   /** Another inbox of this process opens the file, and continues with its events. */
-  #handOverFile(): void {
+  #releaseFile(): void {
     const { path, owner, database } = this.#file
     const fix = 'expected after a hot reload; otherwise make only one receiver per file'
     const error = new WebhookError('unavailable', `another receiver of this process has opened ${path}: ${fix}`)
     this.#forgetOpen()
     this.#listener?.flush()
-    this.#commits.giveUp(error)
+    this.#commits.rejectRest(error)
     try {
       inTransaction(database, () => {
-        this.statements.freeAll()
+        this.statements.releaseAll()
         owner.release()
       })
     } catch {

@@ -59,7 +59,7 @@ export const claim = {
       UNION ALL SELECT min(ready_at) FROM inbox_lane WHERE ${isReady(true)} > ?
     )`,
   /** Of a claim without an answer, which may have committed. Its turn tells: nothing else has happened to the lane. */
-  giveBack: 'UPDATE inbox_lane SET owner = NULL, ready_at = ? WHERE media = ? AND owner = ? AND turn = ?',
+  release: 'UPDATE inbox_lane SET owner = NULL, ready_at = ? WHERE media = ? AND owner = ? AND turn = ?',
   /** Lanes that somebody has. Accepting is limited by what waits, without what runs. */
   held: 'SELECT count(*) AS held FROM inbox_lane WHERE owner IS NOT NULL',
 }
@@ -126,7 +126,7 @@ export const lanes = {
   join: 'UPDATE inbox_lane SET owner = NULL, crashes = crashes + 1, ready_at = ? WHERE owner IS NOT NULL',
   leave: 'UPDATE inbox_lane SET owner = NULL, ready_at = ? WHERE owner = ?',
   /** Another inbox of this process takes the file: no crash. */
-  freeAll: 'UPDATE inbox_lane SET owner = NULL, ready_at = ? WHERE owner IS NOT NULL',
+  releaseAll: 'UPDATE inbox_lane SET owner = NULL, ready_at = ? WHERE owner IS NOT NULL',
 }
 
 /** After the clock was set back: what was timed while it was ahead starts its delay again. */

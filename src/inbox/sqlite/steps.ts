@@ -124,7 +124,7 @@ export class SqliteSteps implements Statements {
   claim({ owner, lanes, marked }: ClaimRequest): SqliteStep<Claim> {
     const run = () => {
       const now = this.#now()
-      for (const { media, turn } of this.#unanswered) this.#sql.giveBack.run(now, media, owner, turn)
+      for (const { media, turn } of this.#unanswered) this.#sql.release.run(now, media, owner, turn)
       const limit = Math.min(lanes, lanesPerTurn)
       const unmarked = this.#sql.unmarked.all(now, limit) as LaneRow[]
       const free = [...unmarked, ...(this.#sql.marked.all(now, marked) as LaneRow[])]
@@ -178,8 +178,8 @@ export class SqliteSteps implements Statements {
   }
 
   /** Gives all lanes back, in the caller's transaction. */
-  freeAll(): void {
-    this.#sql.freeAll.run(Date.now())
+  releaseAll(): void {
+    this.#sql.releaseAll.run(Date.now())
   }
 
   replay(dead: readonly { readonly id: number; readonly media: Media }[]): SqliteStep<readonly number[]> {

@@ -19,7 +19,7 @@ interface Left {
 }
 
 /** An alarm for what is left, and when it is set. */
-function alarmOver(left: Partial<Left> = {}, setAlarm = async () => {}, handOver = async (_left: Left) => {}) {
+function alarmOver(left: Partial<Left> = {}, setAlarm = async () => {}, acceptDue = async (_left: Left) => {}) {
   let at: number | undefined
   const all: Left = { work: [], deadline: never, ...left }
   const sets: number[] = []
@@ -38,7 +38,7 @@ function alarmOver(left: Partial<Left> = {}, setAlarm = async () => {}, handOver
     logger: silent,
     workAt: () => Math.min(...all.work.map((time) => Math.max(time, Date.now()))),
     deadlineAt: () => all.deadline,
-    handOver: () => handOver(all),
+    acceptDue: () => acceptDue(all),
   })
   return { alarm, left: all, sets, inMs: () => vi.advanceTimersByTimeAsync(0).then(() => at && at - Date.now()) }
 }

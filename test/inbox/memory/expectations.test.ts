@@ -40,13 +40,13 @@ test.each(orders)('of many expectations that began %s, those that are due first 
 test('an event that is accepted after the stop begins none, whose timer would report to a closed inbox', () => {
   vi.useFakeTimers()
   onTestFinished(() => void vi.useRealTimers())
-  const handOver = vi.fn(() => true)
-  const expectations = new MemoryExpectations(handOver, () => {})
+  const accept = vi.fn(() => true)
+  const expectations = new MemoryExpectations(accept, () => {})
   expectations.stop()
   const begin: Expectation = { rule: 'rule', dueAt: new Date(Date.now() + 10), overdue: eventOf('m', 'm') }
   expectations.apply('m', { at: new Date(0), begins: [begin], ends: [] })
   vi.advanceTimersByTime(hour)
-  expect([expectations.size, handOver.mock.calls, vi.getTimerCount()]).toEqual([0, [], 0])
+  expect([expectations.size, accept.mock.calls, vi.getTimerCount()]).toEqual([0, [], 0])
 })
 
 /** Expectations of one rule, which are due when the test says so. */

@@ -47,7 +47,7 @@ test('a lane that is lost while the count of its event is taken back does not co
   counts[0]?.resolve()
   // Its handler has been skipped, so that the event has crashed nothing.
   await vi.waitFor(() => expect(counts).toHaveLength(2))
-  turns.giveUp(lane, true, new WebhookError('lease_lost', 'lost'))
+  turns.abort(lane, true, new WebhookError('lease_lost', 'lost'))
   counts[1]?.resolve()
   await setImmediate()
   expect([lane.state, lane.isDirty, handle.mock.calls.length]).toEqual(['lost', false, 1])
@@ -68,10 +68,10 @@ test('a lane runs again once the handler of a given-up attempt has ended, howeve
   turns.add(lost)
   await vi.waitFor(() => expect(handlers).toHaveLength(1))
   // First by the clock of this process, then by the database.
-  for (const isLost of [false, true]) turns.giveUp(lost, isLost, new WebhookError('lease_lost', 'lost'))
+  for (const isLost of [false, true]) turns.abort(lost, isLost, new WebhookError('lease_lost', 'lost'))
   const early = heldLane()
   turns.add(early)
-  await vi.waitFor(() => expect(early.release).toEqual({ hasMore: true, restMs: 1_000 }))
+  await vi.waitFor(() => expect(early.unsettled().lane.release).toEqual({ hasMore: true, restMs: 1_000 }))
   handlers[0]?.resolve(released)
   await setImmediate()
   turns.add(heldLane())
