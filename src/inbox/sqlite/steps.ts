@@ -57,8 +57,8 @@ export class SqliteSteps implements Statements {
   readonly #reader: LaneReader
   readonly #expiration: Expiration
   readonly #sql
-  /** Lanes of a claim whose commit failed, or is under way. */
-  #unanswered: readonly LaneRow[] = []
+  /** Lanes of claims whose commit failed, or is under way, by lane and turn: any of these commits may have worked. */
+  readonly #unanswered = new Map<string, LaneRow>()
   /** The latest time that was written: the clock was set back if it is not reached. */
   #latest = 0
 
@@ -124,21 +124,19 @@ export class SqliteSteps implements Statements {
   claim({ owner, lanes, marked }: ClaimRequest): SqliteStep<Claim> {
     const run = () => {
       const now = this.#now()
-      for (const { media, turn } of this.#unanswered) this.#sql.release.run(now, media, owner, turn)
+      for (const { media, turn } of this.#unanswered.values()) this.#sql.release.run(now, media, owner, turn)
       const limit = Math.min(lanes, lanesPerTurn)
       const unmarked = this.#sql.unmarked.all(now, limit) as LaneRow[]
       const free = [...unmarked, ...(this.#sql.marked.all(now, marked) as LaneRow[])]
       for (const { media } of free) this.#sql.take.run(owner, media)
       const taken = free.map((row) => ({ ...row, turn: row.turn + 1 }))
-      this.#unanswered = taken
+      for (const lane of taken) this.#unanswered.set(`${lane.media} ${lane.turn}`, lane)
       const { next } = this.#sql.next.get(now, now) as { next: number | null }
       const nextInMs = next === null ? Number.POSITIVE_INFINITY : next - now
       const isCut = limit < lanes && unmarked.length === limit
       return { lanes: this.#reader.read(taken, now), nextInMs: isCut ? 0 : nextInMs, isHeldUp: false }
     }
-    const committed = () => {
-      this.#unanswered = []
-    }
+    const committed = () => this.#unanswered.clear()
     // If the power fails, the lane was never claimed.
     return { run, committed, isLight: true }
   }

@@ -218,6 +218,26 @@ test('an event is handled once if its commit seemed to fail and succeeded', asyn
   expect((await calls.next()).event.key).toBe('two')
 })
 
+test('a claim whose commit seemed to fail gives its lanes back, also after the next claim has failed too', async () => {
+  const database = openDatabase(await freshPath())
+  const faults: ('answer lost' | 'not committed')[] = []
+  const exec = (sql: string) => {
+    const fault = sql === 'COMMIT' ? faults.shift() : undefined
+    if (fault !== 'not committed') database.exec(sql)
+    if (fault !== undefined) throw new Error('disk I/O error')
+  }
+  const prepare = (sql: string) => database.prepare(sql)
+  const { inbox, calls } = started({ database: { exec, prepare, close: () => database.close() } })
+  await inbox.accept(eventOf('one'))
+  const first = await calls.next()
+  first.finish({ status: 'retry', delayMs: 200, completed: [], failures: [] })
+  await until(async () => (await inbox.stats()).retrying === 1)
+  // The next commit is that of the claim for the retry.
+  faults.push('answer lost', 'not committed')
+  expect((await calls.next()).attempt.number).toBe(2)
+  expect(faults).toEqual([])
+})
+
 describe('when the end of an event cannot be recorded', () => {
   const unrecorded = 'the inbox closed before it could record the end of these events; their handlers may run again'
 
