@@ -26,12 +26,16 @@ const slow = [
   'test/{platforms,queues}/*.test.ts',
   'test/inbox/durable-object/{objects,kills}.test.ts',
   'test/contract/inbox-durable-object-from-worker.test.ts',
+  // What other adapters, inboxes and parts of the emulator prove too.
+  'test/{contract/adapter-{express4,fastify5,koa2,koa3},adapters/fastify,operate/telemetry/{traces,taken-over}}.test.ts',
+  'test/inbox/sqlite/{strict-order,transactions,transaction-records,log-size,backup,pause}.test.ts',
+  'test/{inbox/durable-object/{loading,pausing},inbox/queue/redis,service/emulator/{media/studio,sending/outbox}}.test.ts',
   // 40,000 deliveries, and 5,000 replays at 100 a second.
   'test/{handlers/limits-for-an-hour,operate/dashboard/page/large-replay}.test.ts',
   // A process with little memory.
   'test/inbox/memory/small-heap.test.ts',
   // Many random steps, much load, all defaults, and programs that are started again and again.
-  'test/{inbox/model,service/emulator/{load,api/model,sending/outbox-limits}.test.ts',
+  'test/{inbox/model,service/emulator/{load,api/model,sending/outbox-limits}}.test.ts',
   'test/simulation/without-a-fix.test.ts',
   'test/{docs/getting-started,demo/start,demo/inbox,cli/process}.test.ts',
   'test/conformance/emulated-service.test.ts',
