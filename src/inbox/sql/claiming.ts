@@ -13,6 +13,9 @@ const waitIntervalMs = 200
 /** Longest time between two claims where no signals arrive (ms). With them, each renewal of the lease looks around. */
 const pollMs = 250
 
+/** How much later than others this process looks while it yields: others may only poll (ms). */
+export const yieldMs = pollMs + 50
+
 /** Lanes to hold at most because they end fast. */
 const maxLanes = 128
 
@@ -28,6 +31,8 @@ export interface ClaimingOptions {
   readonly concurrency: number
   readonly owner: () => string
   readonly mayClaim: () => boolean
+  /** True while other processes are to claim first what gets ready. */
+  readonly yields: () => boolean
   /** Lanes that this process has and that are not about to leave, and how many of them are marked. */
   readonly held: () => { readonly lanes: number; readonly marked: number }
   /** Takes over claimed lanes, unless the process that claimed them is gone. */
@@ -148,7 +153,7 @@ export class Claiming {
     if (isFull) this.#isAwake = true
     this.#leftMarked = lanes.filter(({ crashes }) => crashes > 0).length === marked
     if (isHeldUp) this.wakeIn(waits ? waitIntervalMs : 0)
-    this.wakeIn(Math.min(nextInMs, this.#pollMs))
+    this.wakeIn(Math.min(nextInMs + (this.#options.yields() ? yieldMs : 0), this.#pollMs))
   }
 
   /** Claims more at a time while what a claim brings ends in no time, and fewer once it does not, or there are fewer. */

@@ -62,6 +62,11 @@ export class Turns implements AttemptWorker {
     return this.#options.holds()
   }
 
+  /** True while a handler runs on that was aborted: another process can go on with its lane, this one can't. */
+  get hasStragglers(): boolean {
+    return this.#stragglers.size > 0
+  }
+
   get isPaused(): boolean {
     return this.#pausedHandlers.has(undefined)
   }

@@ -7,7 +7,7 @@ import { OwedHandlers } from '../engine/owed-handlers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
 import type { RunningAttempt } from './attempt.ts'
-import { Claiming } from './claiming.ts'
+import { Claiming, yieldMs } from './claiming.ts'
 import type { ClaimedLane, Database, Media, RunningEvents } from './database.ts'
 import { HeldLane } from './lane.ts'
 import { Lease } from './lease.ts'
@@ -75,6 +75,7 @@ export class SqlWorker {
       claimed,
       owner: () => this.lease.owner,
       mayClaim: () => this.#state === 'open' && this.lease.holds && !this.#turns.isPaused,
+      yields: () => this.#yields,
       held: () => this.#held(),
       unknown: () => this.lease.lookForUnknown(),
     })
@@ -123,6 +124,11 @@ export class SqlWorker {
     return { lanes, marked }
   }
 
+  /** Others claim first what a handler of this process blocks here. */
+  get #yields(): boolean {
+    return this.#database.statements.shared !== undefined && this.#turns.hasStragglers
+  }
+
   #claimed(lanes: readonly ClaimedLane[], owner: string): void {
     for (const claimed of lanes) {
       const lane = new HeldLane(claimed, owner)
@@ -138,6 +144,11 @@ export class SqlWorker {
     if (this.#lanes.get(lane.media) === lane) this.#lanes.delete(lane.media)
     if (lane.awaits) this.#database.notify?.('awaited')
     if (readyInMs === Number.POSITIVE_INFINITY) return
+    if (readyInMs > 0 && this.#yields) {
+      // Others learn when it is ready, and get it first.
+      this.#database.notify?.('due')
+      return this.#claiming.wakeIn(readyInMs + yieldMs)
+    }
     if (readyInMs > 0) return this.#claiming.wakeIn(readyInMs)
     this.#claiming.wake()
     const isForOthers = this.#state === 'stopped' || this.#held().lanes >= this.#options.concurrency

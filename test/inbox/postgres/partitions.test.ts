@@ -61,9 +61,12 @@ describe.skipIf(!findPostgres())('a process with a new lease', () => {
 
   const expireAll = () => postgres.query("UPDATE $schema.process SET expires_at = now() - interval '1 s'")
 
-  test('leaves the media item of a handler that ignores its signal to other processes', async () => {
+  test.each([
+    ['notified of', true],
+    ['polling for', false],
+  ])('leaves the media item of a handler that ignores its signal to others %s it', async (_, listen) => {
     const ignores = vi.fn()
-    const first = postgres.receiver({ leaseMs: 600 }).onAny(
+    const first = postgres.receiver({ leaseMs: 600, listen }).onAny(
       ({ userId }) => {
         ignores(userId)
         return new Promise(() => {})
@@ -82,7 +85,7 @@ describe.skipIf(!findPostgres())('a process with a new lease', () => {
     )
     const handled: (string | undefined)[] = []
     const second = postgres
-      .receiver({ leaseMs: 600 })
+      .receiver({ leaseMs: 600, listen })
       .onAny(({ userId }) => void handled.push(userId), { name: 'handle' })
     await second.ready()
     await vi.waitFor(() => expect(handled).toEqual(['1', '2']), 5_000)
