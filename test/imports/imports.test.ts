@@ -1,19 +1,11 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { relative } from 'node:path/posix'
 import { expect, test } from 'vitest'
 import { pageOf } from '../docs/pages.ts'
+import { sourceTexts } from '../support/source-texts.ts'
 import { checkImports } from './check-imports.ts'
 import { folders, packages, type Rules } from './rules.ts'
 
-const root = new URL('../../', import.meta.url)
-const filesIn = (folder: string) =>
-  readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
-    .filter((path) => /\.(tsx?|js)$/.test(path))
-    .map((path) => `${folder}/${path}`)
-
-const imports = [...filesIn('src'), ...filesIn('adapters')].flatMap((path) =>
-  checkImports(path, readFileSync(new URL(path, root), 'utf8')),
-)
+const imports = [...sourceTexts('src'), ...sourceTexts('adapters')].flatMap(([path, text]) => checkImports(path, text))
 
 const problemsIn = (checked: ReturnType<typeof checkImports>) =>
   checked.filter(({ permission }) => permission === undefined).map(({ problem }) => problem)

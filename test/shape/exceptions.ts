@@ -1,6 +1,6 @@
 import type { Kind } from './measure.ts'
 
-/** What is larger than its limit, with its present size, a class with the next twenty lines. Lower a number or remove a line; raise and add none. */
+/** What is larger than its limit, with its present size, that of a class rounded up to twenty lines. Lower a number or remove a line; raise and add none. */
 export const exceptions: Readonly<Record<Kind, Readonly<Record<string, number>>>> = {
   'members of a port': {
     'src/inbox/sql/database.ts Database': 17,

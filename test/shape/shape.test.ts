@@ -1,18 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { sourceTexts } from '../support/source-texts.ts'
 import { exceptions } from './exceptions.ts'
 import { type Kind, limits, measure } from './measure.ts'
 
 /** Most lines of `src/inbox`: a rough budget, with room for fixes. */
 const inboxLines = 17_000
 
-const root = new URL('../../', import.meta.url)
-const textsIn = (folder: string) =>
-  readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
-    .filter((path) => /\.(tsx?|js)$/.test(path))
-    .map((path) => [`${folder}/${path}`, readFileSync(new URL(`${folder}/${path}`, root), 'utf8')] as const)
-
-const measured = measure(Object.fromEntries([...textsIn('src'), ...textsIn('adapters')]))
+const measured = measure(Object.fromEntries([...sourceTexts('src'), ...sourceTexts('adapters')]))
 
 /** What is over the limit, with the largest size of each name: of a class the next twenty lines, so that a fix has room. */
 const overLimit = (kind: Kind): Readonly<Record<string, number>> =>
@@ -29,7 +23,7 @@ test.each(Object.entries(limits) as [Kind, number][])('%s: at most %i, or as in 
 })
 
 test(`src/inbox has at most ${inboxLines} lines`, () => {
-  const lines = textsIn('src/inbox').reduce((sum, [, text]) => sum + text.split('\n').length - 1, 0)
+  const lines = sourceTexts('src/inbox').reduce((sum, [, text]) => sum + text.split('\n').length - 1, 0)
   expect(lines).toBeLessThanOrEqual(inboxLines)
 })
 

@@ -1,23 +1,16 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { sourceTexts } from '../support/source-texts.ts'
 
-// The glossary is in docs/contributing.md. These verbs once meant what `release` means there, each in its own file.
+// The glossary is in docs/contributing.md. Each of these verbs would be a second word for its `release`.
 
-const root = new URL('../../', import.meta.url)
 const forbidden =
   /\b\w*?(?:giveBack|givesBack|giveUp|handBack|handOver|handsOver|putBack|keepOnly|abandon|postpone)\w*/gi
-
-const files = ['src', 'adapters'].flatMap((folder) =>
-  readdirSync(new URL(folder, root), { recursive: true, encoding: 'utf8' })
-    .filter((path) => /\.(tsx?|js)$/.test(path))
-    .map((path) => `${folder}/${path}`),
-)
 
 const wordsIn = (text: string): readonly string[] => text.match(forbidden) ?? []
 
 test('a lane, an event or a key goes back by one verb: release', () => {
-  const found = files.flatMap((path) =>
-    wordsIn(readFileSync(new URL(path, root), 'utf8')).map((word) => `${path}: ${word}`),
+  const found = [...sourceTexts('src'), ...sourceTexts('adapters')].flatMap(([path, text]) =>
+    wordsIn(text).map((word) => `${path}: ${word}`),
   )
   expect(found).toEqual([])
 })

@@ -350,7 +350,7 @@ const maxRestMs = 600_000
 
 const isReadyLate = `owner IS NULL AND ready_at < 'infinity' AND ready_at > now() + ${maxRestMs} * interval '1 ms'`
 
-/** Of the two partial indexes, a statement that names one condition uses one. */
+/** Names one condition of `crashes`, so that Postgres can use the partial index with it. */
 const readyLate = (which: string): string => `SELECT media FROM $lane WHERE ${isReadyLate} AND ${which}`
 
 /**

@@ -14,7 +14,7 @@ const waitIntervalMs = 200
 const pollMs = 250
 
 /** How much later than others this process looks while it yields: others may only poll (ms). */
-export const yieldMs = pollMs + 50
+const yieldMs = pollMs + 50
 
 /** Lanes to hold at most because they end fast. */
 const maxLanes = 128
@@ -40,9 +40,6 @@ export interface ClaimingOptions {
   /** Called after a claim whose answer was lost: lanes may be ours without our knowing. */
   readonly unknown: () => void
 }
-
-/** Counts the events that were read of lanes. */
-const eventsIn = (lanes: Claim['lanes']): number => lanes.reduce((sum, { events }) => sum + events.length, 0)
 
 /** Claims lanes while there is room for them, one claim at a time. Otherwise waits for a wake-up or the end of a delay. */
 export class Claiming {
@@ -96,6 +93,11 @@ export class Claiming {
     unref(this.#timer)
   }
 
+  /** Claims when a lane gets ready in `ms`, or later while others are to have it. */
+  readyIn(ms: number): void {
+    this.wakeIn(ms + (this.#options.yields() ? yieldMs : 0))
+  }
+
   /** Claims again if the last one left something: call it when there is room. */
   roomed(): void {
     if (this.#isAwake || (this.#leftMarked && this.#options.held().marked < maxMarked)) this.wake()
@@ -147,13 +149,13 @@ export class Claiming {
     this.#isHeldUp = isHeldUp
     const isFull = lanes.length >= room
     this.#resize(isFull)
-    const found = { lanes: lanes.length, events: eventsIn(lanes), room, nextInMs }
+    const found = { lanes: lanes.length, events: lanes.flatMap(({ events }) => events).length, room, nextInMs }
     host.logger.debug(found, lanes.length > 0 ? 'claimed lanes' : 'found no lane to claim')
     claimed(lanes, owner)
     if (isFull) this.#isAwake = true
     this.#leftMarked = lanes.filter(({ crashes }) => crashes > 0).length === marked
     if (isHeldUp) this.wakeIn(waits ? waitIntervalMs : 0)
-    this.wakeIn(Math.min(nextInMs + (this.#options.yields() ? yieldMs : 0), this.#pollMs))
+    this.readyIn(Math.min(nextInMs, this.#pollMs))
   }
 
   /** Claims more at a time while what a claim brings ends in no time, and fewer once it does not, or there are fewer. */

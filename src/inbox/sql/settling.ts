@@ -106,17 +106,17 @@ export class Settling {
   async #send(owner: string, lanes: readonly HeldLane[]): Promise<void> {
     const { database, host } = this.#options
     const sent: Sent = lanes.map((lane) => [lane, lane.unsettled()])
+    const ends = sent.flatMap(([, { events }]) => events)
     const step = database.statements.settle(
       owner,
       sent.map(([, { lane }]) => lane),
-      sent.flatMap(([, { events }]) => events),
+      ends,
     )
     const recorded = await measure(host.measured, 'record', () => database.run(step))
     this.#outage.worked()
     this.#failures = 0
     if (this.#dirty.size === 0) this.#batch = maxLanes
-    const ends = sent.reduce((sum, [, { events }]) => sum + events.length, 0)
-    host.logger.debug({ lanes: lanes.length, ends }, 'recorded ends and releases of lanes')
+    host.logger.debug({ lanes: lanes.length, ends: ends.length }, 'recorded ends and releases of lanes')
     const answers = new Map(recorded.map(({ media, readyInMs }) => [media, readyInMs]))
     for (const [lane, unsettled] of sent) this.#answered(lane, unsettled, answers.get(lane.media))
   }

@@ -7,7 +7,7 @@ import { OwedHandlers } from '../engine/owed-handlers.ts'
 import type { InboxHost, UnfinishedEvent } from '../inbox.ts'
 import type { Pause } from '../reading.ts'
 import type { RunningAttempt } from './attempt.ts'
-import { Claiming, yieldMs } from './claiming.ts'
+import { Claiming } from './claiming.ts'
 import type { ClaimedLane, Database, Media, RunningEvents } from './database.ts'
 import { HeldLane } from './lane.ts'
 import { Lease } from './lease.ts'
@@ -144,12 +144,11 @@ export class SqlWorker {
     if (this.#lanes.get(lane.media) === lane) this.#lanes.delete(lane.media)
     if (lane.awaits) this.#database.notify?.('awaited')
     if (readyInMs === Number.POSITIVE_INFINITY) return
-    if (readyInMs > 0 && this.#yields) {
+    if (readyInMs > 0) {
       // Others learn when it is ready, and get it first.
-      this.#database.notify?.('due')
-      return this.#claiming.wakeIn(readyInMs + yieldMs)
+      if (this.#yields) this.#database.notify?.('due')
+      return this.#claiming.readyIn(readyInMs)
     }
-    if (readyInMs > 0) return this.#claiming.wakeIn(readyInMs)
     this.#claiming.wake()
     const isForOthers = this.#state === 'stopped' || this.#held().lanes >= this.#options.concurrency
     if (isForOthers) this.#database.notify?.('new')

@@ -31,10 +31,13 @@ export class Counter {
 /** What makes events, in the caller's transaction: deliveries, overdue expectations and replays. */
 export class Accepting {
   readonly #counter: Counter
+  readonly #now: () => number
   readonly #sql
 
-  constructor(database: SqliteDatabase, counter: Counter, isStrict: boolean) {
+  /** @param now the time, to be written */
+  constructor(database: SqliteDatabase, counter: Counter, isStrict: boolean, now: () => number) {
     this.#counter = counter
+    this.#now = now
     this.#sql = prepareAll(database, { ...sql.accept(isStrict), ...sql.expectations })
   }
 
@@ -46,7 +49,7 @@ export class Accepting {
     const row = [hash, event, head, trace ?? null, receivedAt, since, owed ?? null]
     const stored = this.#sql.insert.run(next, media, next, ...row)
     if (Number(stored.changes) === 0) return 'duplicate'
-    this.#sql.wake.run(next, media, Date.now())
+    this.#sql.wake.run(next, media, this.#now())
     this.#stored()
     if (changes !== undefined) this.#apply(changes)
     return 'accepted'
@@ -63,7 +66,7 @@ export class Accepting {
   }
 
   #apply({ at, begins, ends }: StoredChanges): void {
-    const now = Date.now()
+    const now = this.#now()
     for (const subject of ends) {
       this.#sql.end.run(subject, at, now)
       this.#sql.removeEnded.run(subject, at)
@@ -95,7 +98,7 @@ export class Accepting {
   }
 
   keep({ hash, head, body }: NewUnreadable): void {
-    const now = Date.now()
+    const now = this.#now()
     const stored = this.#sql.keep.run(this.#counter.next, hash, head, body, now, now)
     this.#counter.next += Number(stored.changes)
   }
@@ -103,12 +106,12 @@ export class Accepting {
   /** Stores the event of an unreadable delivery in its place. */
   replace(unreadable: string, event: NewEvent): Acceptance | 'gone' {
     if (Number(this.#sql.removeUnreadable.run(unreadable).changes) === 0) return 'gone'
-    return this.accept(event, Date.now())
+    return this.accept(event, this.#now())
   }
 
   /** Makes a dead letter an event again. False if it is gone. */
   replay(id: number, media: number): boolean {
-    const now = Date.now()
+    const now = this.#now()
     if (Number(this.#sql.replay.run(this.#counter.next, now, id).changes) === 0) return false
     this.#sql.wakeAgain.run(now, media, now)
     this.#stored()

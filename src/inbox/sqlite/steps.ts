@@ -66,7 +66,7 @@ export class SqliteSteps implements Statements {
     const { isStrict, ttlMs } = options
     this.#options = options
     this.counter = new Counter(database)
-    this.#accepting = new Accepting(database, this.counter, isStrict)
+    this.#accepting = new Accepting(database, this.counter, isStrict, () => this.#now())
     this.#settling = new Settling(database, this.counter, isStrict)
     this.#reader = new LaneReader(database, isStrict)
     this.#expiration = new Expiration(database, ttlMs)
@@ -94,11 +94,7 @@ export class SqliteSteps implements Statements {
 
   accept(events: readonly NewEvent[]): SqliteStep<readonly Acceptance[]> {
     const accept = (event: NewEvent) => (this.#isFull() ? this.#accepting.refuse(event) : this.#accepting.accept(event))
-    const run = () => {
-      this.#now()
-      return events.map(accept)
-    }
-    return { run }
+    return { run: () => events.map(accept) }
   }
 
   overdue(limit: number): SqliteStep<{ overdue: readonly OverdueExpectation[]; nextInMs: number }> {

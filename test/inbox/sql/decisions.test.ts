@@ -53,11 +53,11 @@ test('after a crash, the log says which event waits to run alone', async () => {
   for (const media of ['m1', 'm2']) await deliver(before.receiver, finished(media))
   await until(async () => (await before.receiver.inbox.stats()).running === 2)
   const after = watched(await crashed(path))
-  const waits: string[] = []
+  const handled: string[] = []
   after.receiver.onAny(async ({ mediaId }) => {
-    waits.push(mediaId)
+    handled.push(mediaId)
   })
-  await until(async () => waits.length === 2)
+  await until(async () => handled.length === 2)
   const messages = after.decisions().map(({ message }) => message)
   expect(messages).toContain('counts an event before it runs alone')
   expect(messages).toContain('a lane waits: its event may have made a process crash, so it runs alone')

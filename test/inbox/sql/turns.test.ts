@@ -53,7 +53,7 @@ test('a lane that is lost while the count of its event is taken back does not co
   expect([lane.state, lane.isDirty, handle.mock.calls.length]).toEqual(['lost', false, 1])
 })
 
-test('a lane runs again once the handler of a given-up attempt has ended, however often it was given up', async () => {
+test('a lane runs again after the handler of an aborted attempt has ended, however often it was aborted', async () => {
   const handlers: ReturnType<typeof signalled<AttemptResult>>[] = []
   const handle = () => {
     const handler = signalled<AttemptResult>()
