@@ -1,4 +1,5 @@
 import type { Handle, HandlerName, InboxHost } from '../src/inbox/inbox.ts'
+import { consoleLogger } from '../src/internal/logger.ts'
 
 /** One array, since another one would be published as a change. */
 const none: readonly HandlerName[] = []
@@ -9,6 +10,6 @@ export const hostOf = (handle: Handle): InboxHost => ({
   handlersOf: () => [],
   handlers: () => none,
   parse: () => Promise.reject(new Error('the benchmark has no unreadable deliveries')),
-  logger: console,
+  logger: consoleLogger,
   observe() {},
 })
