@@ -3,7 +3,7 @@ import type { FastifyError, FastifyInstance, FastifyPluginAsync, FastifyReply, F
 import type { Receiver } from '../src/index.ts'
 import { checkedApart, checkOptions, type Rule, required, timeLimit } from '../src/internal/check-options.ts'
 import { toDelivery } from './node.ts'
-import { acknowledge, drainOf, limitDrain } from './shared/acknowledge.ts'
+import { acknowledge, decideDrain, limitDrain } from './shared/acknowledge.ts'
 import { afterParsers } from './shared/after-parsers.ts'
 import { checkReceiver } from './shared/check-receiver.ts'
 import { fixInFastify } from './shared/consumed-body.ts'
@@ -68,7 +68,7 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
   const answer = async (request: FastifyRequest, reply: FastifyReply) => {
     const { raw } = request
     const acknowledgement = await receiver.receive(afterParsers(toDelivery(raw), request, fixInFastify))
-    const drain = drainOf(acknowledgement, raw, reply.raw)
+    const drain = decideDrain(acknowledgement, raw, reply.raw)
     if (drain === 'long') {
       // Fastify would end the response, and with it the connection, before the drain.
       for (const [name, value] of Object.entries(reply.getHeaders())) reply.raw.setHeader(name, value as string)

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Receiver } from '../src/index.ts'
 import { toDelivery } from './node.ts'
-import { acknowledge, drainOf, limitDrain } from './shared/acknowledge.ts'
+import { acknowledge, decideDrain, limitDrain } from './shared/acknowledge.ts'
 import { afterParsers } from './shared/after-parsers.ts'
 import { checkReceiver } from './shared/check-receiver.ts'
 import { fixInKoa } from './shared/consumed-body.ts'
@@ -35,7 +35,7 @@ export function koaHandler(receiver: Pick<Receiver, 'receive'>): (context: KoaCo
     const { req, res, request } = context
     const acknowledgement = await receiver.receive(afterParsers(toDelivery(req), request, fixInKoa))
     context.status = acknowledgement.status
-    const drain = drainOf(acknowledgement, req, res)
+    const drain = decideDrain(acknowledgement, req, res)
     if (drain === 'long') {
       // Koa would end the response, and with it the connection, before the drain.
       context.respond = false

@@ -30,7 +30,7 @@ export function nodeHandler(receiver: Pick<Receiver, 'receive'>) {
     // One microtask, and a body that came with the head is buffered. A flowing stream would hand it to other readers.
     if (request.readableFlowing !== true) await undefined
     if (typeof response?.writeHead !== 'function') throw foreignRequest
-    acknowledge(await receiver.receive(deliveryOf(http1Request, 'if-heard')), http1Request, http1Response)
+    acknowledge(await receiver.receive(makeDelivery(http1Request, 'if-heard')), http1Request, http1Response)
   }
 }
 
@@ -53,13 +53,13 @@ type RoutedRequest = IncomingMessage & ParsedRequest & { readonly originalUrl?: 
  */
 export function toDelivery(request: IncomingMessage): Delivery {
   // @hono/node-server, for one, starts listening for the end later.
-  return deliveryOf(request, 'always')
+  return makeDelivery(request, 'always')
 }
 
-function deliveryOf(request: RoutedRequest, end: RequestEnd): Delivery {
+function makeDelivery(request: RoutedRequest, end: RequestEnd): Delivery {
   const { method = '', originalUrl, url = '' } = request
   const headers = new RawHeaders(request)
-  return { method, url: originalUrl ?? url, headers, body: bodyOf(request, headers, end) }
+  return { method, url: originalUrl ?? url, headers, body: makeBodyReader(request, headers, end) }
 }
 
 /** For requests without `rawHeaders`: serverless-http, mocks. */
@@ -89,7 +89,7 @@ class RawHeaders implements DeliveryHeaders {
   }
 }
 
-function bodyOf(request: RoutedRequest, headers: DeliveryHeaders, end: RequestEnd): Delivery['body'] {
+function makeBodyReader(request: RoutedRequest, headers: DeliveryHeaders, end: RequestEnd): Delivery['body'] {
   if (isBuffered(request, headers)) return (limit) => readBuffered(request, limit, end)
   if (request.httpVersionMajor === 2) rememberSession(request)
   // Some parsers set an empty `body` on requests they leave alone. HTTP/2 also ends the stream of a reset request.

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Client } from '../src/service/client/index.ts'
 import type { DeliveryRecord, Emulator, Fault, MediaInput } from '../src/service/emulator/index.ts'
-import { payloadOf } from '../src/service/emulator/media/lifecycle.ts'
+import { makePayload } from '../src/service/emulator/media/lifecycle.ts'
 import { createSender } from '../src/service/emulator/sending/sender.ts'
 import { systemClock } from '../src/service/emulator/shared/clock.ts'
 import { flatBody } from '../src/testing/payload.ts'
@@ -74,7 +74,7 @@ const deliver = (url: string, body: string): Promise<DeliveryRecord> => createSe
 
 const freshPayload = () => {
   const media = { id: randomUUID(), userId: randomUUID(), title: 'Try me.mp4', qualities: ['360p', '720p'] }
-  return payloadOf(media, { type: 'encoding.finished' }, systemClock())
+  return makePayload(media, { type: 'encoding.finished' }, systemClock())
 }
 
 const scenes: readonly (readonly [heading: string, act: Act])[] = [

@@ -49,7 +49,7 @@ export function toDelivery(event: LambdaHttpEvent): Delivery {
   }
   if (isRestApi(event)) {
     const { httpMethod, path, headers, multiValueHeaders } = event
-    return delivery(event, httpMethod, withQuery(path, queryOf(event)), multiValueHeaders ?? multi(headers))
+    return delivery(event, httpMethod, withQuery(path, joinQuery(event)), multiValueHeaders ?? multi(headers))
   }
   const message = 'lambdaHandler: the event is not an HTTP request from API Gateway, a function URL or a load balancer'
   const isSqsEvent = Array.isArray((event as { Records?: unknown } | undefined)?.Records)
@@ -64,10 +64,10 @@ const isRestApi = (event: Partial<LambdaHttpEvent> | null | undefined): event is
   typeof (event as RestApiEvent)?.httpMethod === 'string' && typeof (event as RestApiEvent).path === 'string'
 
 function delivery(event: WithBody, method: string, url: string, headers: MultiValues): Delivery {
-  return { method, url, headers: new EventHeaders(headers), body: (limit) => bodyOf(event, limit) }
+  return { method, url, headers: new EventHeaders(headers), body: (limit) => decodeBody(event, limit) }
 }
 
-function bodyOf({ body, isBase64Encoded }: WithBody, limit: number): Uint8Array | 'too_large' {
+function decodeBody({ body, isBase64Encoded }: WithBody, limit: number): Uint8Array | 'too_large' {
   const bytes = Buffer.from(body ?? '', isBase64Encoded === true ? 'base64' : 'utf8')
   return bytes.byteLength > limit ? 'too_large' : bytes
 }
@@ -78,7 +78,7 @@ const multi = (values: Values): MultiValues =>
   Object.fromEntries(Object.entries(values ?? {}).map(([name, value]) => [name, value == null ? [] : [value]]))
 
 /** Rebuilds the query. API Gateway decoded it, load balancers did not. */
-function queryOf({ multiValueQueryStringParameters, queryStringParameters, requestContext }: RestApiEvent): string {
+function joinQuery({ multiValueQueryStringParameters, queryStringParameters, requestContext }: RestApiEvent): string {
   const encode = 'elb' in (requestContext ?? {}) ? (text: string) => text : encodeText
   const parameters = Object.entries(multiValueQueryStringParameters ?? multi(queryStringParameters) ?? {})
   return parameters

@@ -39,12 +39,12 @@ export function sqsHandler(
 ): (event: SqsEvent) => Promise<SqsBatchResponse> {
   if (typeof receiver !== 'function' || (receiver as unknown) === createReceiver) {
     const consumer = checkConsumer(receiver as QueueReceiver)
-    return async (event) => handleBatch(consumer, groupsOf(event))
+    return async (event) => handleBatch(consumer, groupRecords(event))
   }
   const make = async () => checkConsumer(await receiver())
   let making: Promise<QueueReceiver> | undefined
   return async (event) => {
-    const groups = groupsOf(event)
+    const groups = groupRecords(event)
     // Reset in a later microtask: a factory that throws does so before the assignment.
     making ??= make().catch((error) => {
       making = undefined
@@ -78,7 +78,7 @@ function checkConsumer(receiver: QueueReceiver): QueueReceiver {
 }
 
 /** Splits a batch by FIFO message group. In a standard queue, each message is its own group. */
-function groupsOf(event: SqsEvent): readonly (readonly SqsRecord[])[] {
+function groupRecords(event: SqsEvent): readonly (readonly SqsRecord[])[] {
   const records: readonly SqsRecord[] | undefined = event?.Records
   if (!Array.isArray(records) || !records.every(isRecord)) throw invalid('the event has no SQS messages')
   const groups = new Map<string, SqsRecord[]>()

@@ -18,7 +18,7 @@ export function acknowledge(
   const { status, headers, body } = acknowledgement
   try {
     if (response.headersSent || response.destroyed) return
-    const drain = drainOf(acknowledgement, request, response)
+    const drain = decideDrain(acknowledgement, request, response)
     const closes = drain === 'long'
     // Patched responses return nothing from `writeHead`.
     response.writeHead(status, closes ? { ...headers, connection: 'close' } : headers)
@@ -35,7 +35,7 @@ export function acknowledge(
 /** An unread body: `short` is read to keep the connection, `long` ends it, `stream` (HTTP/2) is closed. */
 type Drain = 'none' | 'short' | 'long' | 'stream'
 
-export function drainOf(
+export function decideDrain(
   { outcome, status }: Acknowledgement,
   request: IncomingMessage,
   response: ServerResponse,

@@ -13,16 +13,16 @@ export function afterParsers(delivery: Delivery, request: ParsedRequest, fix: st
 
 /** The bytes a parser kept, raw or as text. */
 export const keptBytes = (request: ParsedRequest, headers: DeliveryHeaders): Uint8Array | undefined =>
-  toBytes(memberOf(request, 'rawBody'), headers) ?? toBytes(memberOf(request, 'body'), headers)
+  toBytes(readMember(request, 'rawBody'), headers) ?? toBytes(readMember(request, 'body'), headers)
 
 /** The body when its bytes are gone. */
 export const consumed = (request: ParsedRequest, fix: string): ParsedBody => ({
-  parsed: memberOf(request, 'body'),
+  parsed: readMember(request, 'body'),
   fix,
 })
 
 /** Some platforms parse in a getter, which throws on invalid JSON. */
-function memberOf(request: ParsedRequest, member: keyof ParsedRequest): unknown {
+function readMember(request: ParsedRequest, member: keyof ParsedRequest): unknown {
   try {
     return request[member]
   } catch {

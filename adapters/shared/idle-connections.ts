@@ -22,7 +22,7 @@ export async function announceClose(server: object, maxMs = lingerMs): Promise<v
   }
   const { prependListener } = server as Partial<NodeJS.EventEmitter>
   prependListener?.call(server, 'request', (_request: unknown, response: ServerResponse) => end(response))
-  for (const { _httpMessage: response } of socketsOf(server) ?? []) if (response) end(response)
+  for (const { _httpMessage: response } of findSockets(server) ?? []) if (response) end(response)
   await sleep(Math.min(maxMs, lingerMs))
   // What has arrived in a busy process is read first.
   await nextTurn()
@@ -42,7 +42,7 @@ export function closeIdleConnections(
     server.closeIdleConnections?.()
     closeSessions(server)
     if (performance.now() - startedAt < firstByteMs) return
-    const sockets = socketsOf(server)
+    const sockets = findSockets(server)
     for (const socket of sockets ?? []) if (socket.bytesRead === 0) socket.destroy()
     if (sockets?.length === 0) onNoHttp()
   }
@@ -55,7 +55,7 @@ export function closeIdleConnections(
 type HttpSocket = Socket & { readonly _httpMessage?: ServerResponse | null }
 
 /** The sockets of an HTTP/1 server, from Node's private connection list. `undefined` if there is no such list. */
-function socketsOf(server: object): readonly HttpSocket[] | undefined {
+function findSockets(server: object): readonly HttpSocket[] | undefined {
   // An HTTP/2 server's list lacks its sessions.
   if ('updateSettings' in server) return undefined
   const symbol = Object.getOwnPropertySymbols(server).find(

@@ -22,7 +22,7 @@ export async function run(args: readonly string[], context: ProgramContext): Pro
       screen.print(manifest.version)
       return 0
     }
-    return await runOneOf({ path: program, summary, commands }, args, context, screen)
+    return await runCommand({ path: program, summary, commands }, args, context, screen)
   } catch (error) {
     if (context.signal.aborted) return 130
     screen.note(`${program}: ${withRefusedHint(messageOf(error))}`)
@@ -36,7 +36,7 @@ interface CommandLevel {
   readonly commands: readonly (Command | CommandGroup)[]
 }
 
-async function runOneOf(
+async function runCommand(
   { path, summary, commands }: CommandLevel,
   [name, ...rest]: readonly string[],
   context: ProgramContext,
@@ -50,11 +50,11 @@ async function runOneOf(
     screen.note(fit(listHelp(path, summary, commands), widthOf(context)))
     return 2
   }
-  if (name === 'help') return runOneOf({ path, summary, commands }, [...rest, '--help'], context, screen)
+  if (name === 'help') return runCommand({ path, summary, commands }, [...rest, '--help'], context, screen)
   const chosen = commands.find((each) => each.name === name)
   if (chosen === undefined) throw unknownCommand(path, name, commands)
   const chosenPath = `${path} ${name}`
-  if ('commands' in chosen) return runOneOf({ ...chosen, path: chosenPath }, rest, context, screen)
+  if ('commands' in chosen) return runCommand({ ...chosen, path: chosenPath }, rest, context, screen)
   if (asksForHelp(rest)) {
     screen.print(fit(commandHelp(chosenPath, actionIn(rest, chosen) ?? chosen), widthOf(context)))
     return 0

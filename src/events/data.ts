@@ -9,7 +9,7 @@ import type { SchemaResult, StandardSchema } from './types.ts'
  */
 export function validate(schema: StandardSchema | undefined, data: unknown): unknown {
   if (schema === undefined) return data
-  const result = resultOf(schema, data)
+  const result = validateData(schema, data)
   if (result.issues === undefined) return result.value
   const path = result.issues[0]?.path?.map((each) => String(typeof each === 'object' ? each.key : each)) ?? []
   const field = ['data', ...path].join('.').slice(0, maxPath)
@@ -19,7 +19,7 @@ export function validate(schema: StandardSchema | undefined, data: unknown): unk
 /** Keys in a path can come from the sender. */
 const maxPath = 200
 
-function resultOf(schema: StandardSchema, data: unknown): SchemaResult<unknown> {
+function validateData(schema: StandardSchema, data: unknown): SchemaResult<unknown> {
   let cause: unknown = 'the schema returned no result'
   try {
     // Copied: arktype writes its transforms into the input, which is stored and validated again.

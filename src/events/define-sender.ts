@@ -118,7 +118,7 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       // Its JSON makes the key, so equal look-ups need equal JSON.
       return { reading, payload: inOrder(JSON.parse(JSON.stringify(payload))) as JsonObject }
     },
-    keyOf({ type, mediaId }: DefinedReading, body) {
+    makeKey({ type, mediaId }: DefinedReading, body) {
       // Not the body alone: type and media id may come from headers, so equal bodies can be different events.
       return whenever(keyOfBody(body), (key) => bounded(JSON.stringify([type, mediaId, key])))
     },
@@ -178,9 +178,9 @@ function readWith(name: string, read: () => SenderReading): SenderReading {
 function toReading({ type, mediaId, id, emittedAt, data }: SenderReading, payload: JsonObject): DefinedReading {
   const time = isDate(emittedAt) ? validDate(emittedAt) : readTime(emittedAt ?? undefined)
   const reading = {
-    type: textOf('type', type),
-    mediaId: textOf('mediaId', mediaId),
-    id: isAbsent(id) ? undefined : textOf('id', id),
+    type: requireText('type', type),
+    mediaId: requireText('mediaId', mediaId),
+    id: isAbsent(id) ? undefined : requireText('id', id),
     emittedAt: time,
     issues: time !== undefined || isAbsent(emittedAt) ? noNames : timeIssue,
   }
@@ -190,7 +190,7 @@ function toReading({ type, mediaId, id, emittedAt, data }: SenderReading, payloa
 const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === ''
 
 /** Ids may be numbers. An unsafe integer has lost digits and could name another id. */
-function textOf(field: string, value: unknown): string {
+function requireText(field: string, value: unknown): string {
   const found = Number.isSafeInteger(value) ? String(value) : value
   if (typeof found === 'string' && found !== '') return found
   throw new WebhookError('malformed', `field ${field}: expected a non-empty string`)

@@ -63,7 +63,7 @@ export function makeEvent(
     reading.id ||
     vouched?.eventId
   const origin = { source, principal: vouched?.principal || undefined }
-  const own = id ? keyOfId(id) : sender.keyOf(reading, body)
+  const own = id ? keyOfId(id) : sender.makeKey(reading, body)
   const key = origin.principal === undefined ? own : keyOfPrincipal(origin.principal, own)
   const event = isPromise(key)
     ? key.then((each) => sender.toEvent(reading, each, origin, payload))

@@ -29,7 +29,7 @@ export interface AnySender {
   /** Reads the result of a look-up. @throws WebhookError `malformed` */
   readLookup(found: object): { readonly reading: Reading; readonly payload: JsonObject }
   /** Derives the key of an event without an id. */
-  keyOf(reading: Reading, body: Uint8Array): MaybePromise<string>
+  makeKey(reading: Reading, body: Uint8Array): MaybePromise<string>
   /** Builds the event in its stored form: JSON, except for `emittedAt`. */
   toEvent(reading: Reading, key: string, origin: Origin, payload: JsonObject): MediaEvent
   /**

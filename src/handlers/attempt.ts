@@ -45,7 +45,7 @@ export function createHandle(options: AttemptOptions): Handle {
       // Once aborted (shutdown, lost lease) no further handler may start, and none of them counts as failed.
       if (attempt.aborted) break
       if (hasEnded(handler, progress)) continue
-      const coming = turnOf(options, handler, progress)
+      const coming = takeTurn(options, handler, progress)
       const turn = isPromise(coming) ? await coming : coming
       if (turn === undefined) progress.isPartial = true
       else {
@@ -56,7 +56,7 @@ export function createHandle(options: AttemptOptions): Handle {
         if (isPromise(recorded)) await recorded
       }
     }
-    const [outcome, result] = endOf(options, progress)
+    const [outcome, result] = decideEnd(options, progress)
     options.reporter.attempt(outcome, accepted, attempt.number)
     return result
   }
@@ -83,7 +83,7 @@ const hasEnded = ({ name }: RegisteredHandler, { attempt, completed }: Progress)
   completed.includes(name) || attempt.failures?.some(({ handler, final }) => final && handler === name) === true
 
 /** The turn of a handler, which may have to wait for its limit. `undefined` if it must not run in this attempt. */
-function turnOf(
+function takeTurn(
   options: AttemptOptions,
   { name, limiter }: RegisteredHandler,
   progress: Progress,
@@ -164,7 +164,7 @@ function record(
   if (handlers.at(-1)?.name !== name) return attempt.succeeded?.(name)
 }
 
-function endOf(options: AttemptOptions, progress: Progress): [AttemptReport['outcome'], AttemptResult] {
+function decideEnd(options: AttemptOptions, progress: Progress): [AttemptReport['outcome'], AttemptResult] {
   const { attempt, completed, failed, isPartial, releaseMs } = progress
   if (attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
   if (failed.length === 0 && isPartial)

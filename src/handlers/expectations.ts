@@ -99,7 +99,7 @@ export class ExpectationRules {
     if (event.test) return undefined
     const begins = this.#rules
       .filter(({ types }) => types.includes(event.type))
-      .map((rule) => expectationOf(rule, { event, receivedAt, trace }))
+      .map((rule) => makeExpectation(rule, { event, receivedAt, trace }))
     const ends = this.#rules.filter((rule) => rule.ends.includes(event.type)).map(({ name }) => name)
     if (begins.length === 0 && ends.length === 0) return undefined
     return { at: event.emittedAt ?? receivedAt, begins, ends }
@@ -116,7 +116,7 @@ export const checkRule = (options: ExpectationOptions<string>): void =>
 
 const invalid = (problem: string): WebhookError => new WebhookError('invalid_option', `expect: ${problem}`)
 
-function expectationOf(
+function makeExpectation(
   { name: rule, ends: awaited, withinMs }: ExpectationRule,
   { event, receivedAt, trace }: AcceptedEvent,
 ): Expectation {
@@ -138,7 +138,7 @@ export const handlerOfOverdue =
     const { mediaId, principal } = event
     // Async: a bad argument rejects instead of throwing.
     const accept: Overdue['accept'] = async (found) => acceptLookup({ ...found, mediaId, principal })
-    const { event: begun, ...overdue } = overdueOf(event) as OverdueReport
+    const { event: begun, ...overdue } = readOverdueReport(event) as OverdueReport
     const report = { ...overdue, event: typedBy(sender, begun), accept }
     return handler(report as unknown as Overdue<never>, context)
   }
@@ -146,7 +146,7 @@ export const handlerOfOverdue =
 type OverdueReport = Omit<Overdue, 'accept' | 'event'> & { readonly event: MediaEvent }
 
 /** Reads the expectation from an overdue event; `undefined` for any other event. */
-export function overdueOf(event: OverdueEvent): OverdueReport | undefined {
+export function readOverdueReport(event: OverdueEvent): OverdueReport | undefined {
   const { overdue, ...fields } = event
   if (overdue === undefined) return undefined
   const { rule, type, key, dueAt } = overdue

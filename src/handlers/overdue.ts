@@ -1,4 +1,4 @@
-import { historyOf } from '../inbox/operations/event-query.ts'
+import { readHistory } from '../inbox/operations/event-query.ts'
 import type { EventRecord, ReadableInbox } from '../inbox/reading.ts'
 import { type OverdueRecord, overdueIn, overdueType } from './expectations.ts'
 
@@ -24,7 +24,7 @@ export const overdueText = ({ outcome }: OverdueOutcome): string =>
 export async function readOverdue(inbox: ReadableInbox, record: EventRecord): Promise<OverdueOutcome | undefined> {
   const overdue = overdueIn(record)
   if (overdue === undefined) return undefined
-  const records = inbox.events && (await historyOf(inbox.events, record.mediaId))
+  const records = inbox.events && (await readHistory(inbox.events, record.mediaId))
   const came = records?.find(
     ({ type, receivedAt: acceptedAt }) => overdue.awaited.includes(type) && acceptedAt > record.receivedAt,
   )

@@ -90,8 +90,8 @@ export class HandlerRegistry {
     checkFunction(owner, handler)
     if (types !== undefined) checkTypes(owner, types, this.#sender, '; onAny receives events of every type')
     this.#checkName(owner, name)
-    const schedule = retry === undefined ? undefined : this.#scheduleOf(retry)
-    const limiter = this.#limiterOf({ concurrency, rate })
+    const schedule = retry === undefined ? undefined : this.#makeSchedule(retry)
+    const limiter = this.#makeLimiter({ concurrency, rate })
     const settings = { types, tests, timeoutMs, retry: schedule, limiter }
     const call = { handler: this.#typed(handler), given: handler }
     this.#replace([...this.#handlers, { name: name ?? this.#nameFor(handler), ...call, ...settings }])
@@ -125,12 +125,12 @@ export class HandlerRegistry {
       throw new WebhookError('invalid_option', `${method}: a handler named ${name} is already registered`)
   }
 
-  #scheduleOf(retry: RetryOptions): RetrySchedule {
+  #makeSchedule(retry: RetryOptions): RetrySchedule {
     if (this.#retry !== undefined) return retrySchedule(retry, this.#retry)
     throw new WebhookError('invalid_option', "on: retry has no effect with ack 'handled'")
   }
 
-  #limiterOf(limits: Limits): Limiter | undefined {
+  #makeLimiter(limits: Limits): Limiter | undefined {
     if (limits.concurrency === undefined && limits.rate === undefined) return undefined
     if (this.#noLimits === undefined) return new Limiter(limits)
     throw new WebhookError('invalid_option', `on: concurrency and rate have no effect with ${this.#noLimits}`)

@@ -53,7 +53,7 @@ export function scriptRunner(client: RedisClient, timeoutMs: number): RunScript 
     const reason = 'whose connections end with the request that opened them'
     throw invalidClient(`on Workers, client can't be ioredis or node-redis, ${reason}: use @upstash/redis`)
   }
-  const reach = reachOf(client, timeoutMs)
+  const reach = makeReach(client, timeoutMs)
   if ('status' in client)
     return (script, key, parameters, late) => reach(() => client.eval(script, 1, key, ...parameters), late)
   return (script, key, parameters, late) =>
@@ -62,7 +62,7 @@ export function scriptRunner(client: RedisClient, timeoutMs: number): RunScript 
 
 const invalidClient = (message: string) => new WebhookError('invalid_option', `redisStore: ${message}`)
 
-function reachOf(client: SocketClient, timeoutMs: number): ReachRedis {
+function makeReach(client: SocketClient, timeoutMs: number): ReachRedis {
   const isReady =
     'status' in client
       ? // A lazy client stays in `wait` until its first command.

@@ -29,7 +29,7 @@ import type {
   InboxHost,
 } from './inbox.ts'
 import { StoredActivity } from './operations/activity.ts'
-import { historyOf } from './operations/event-query.ts'
+import { readHistory } from './operations/event-query.ts'
 import { StoredOperations } from './operations/operations.ts'
 import { StoredPauses } from './operations/pauses.ts'
 import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, Pause, UnreadableDelivery } from './reading.ts'
@@ -185,7 +185,7 @@ class BullmqInbox implements Inbox {
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
-    return historyOf(this.events, mediaId)
+    return readHistory(this.events, mediaId)
   }
 
   activity(since: Date): Promise<readonly ActivityMinute[]> {

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { checkedApart, checkOptions, flag, type Rules, wholeNumber } from '../internal/check-options.ts'
 import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition, InboxHost, Transactional } from './inbox.ts'
-import { type PostgresConnection, routeOf } from './postgres/connection.ts'
+import { checkRoute, type PostgresConnection } from './postgres/connection.ts'
 import { PostgresDatabase } from './postgres/database.ts'
 import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { SqlInbox } from './sql/inbox.ts'
@@ -84,7 +84,7 @@ export function postgresInbox(options: PostgresInboxOptions): InboxDefinition<Tr
   const { leaseMs = 30_000, ttlMs = 86_400_000, timeoutMs = 2_000, listen = true } = options ?? {}
   checkSchemaName('postgresInbox', schema)
   const limits = { handles, concurrency, leaseMs, ttlMs, timeoutMs }
-  const settings = { ...routeOf('postgresInbox', options ?? {}), ...limits, schema, listen }
+  const settings = { ...checkRoute('postgresInbox', options ?? {}), ...limits, schema, listen }
   const open = (host: InboxHost) => new SqlInbox(host, new PostgresDatabase(host, settings), limits)
   return defineInbox({
     name: 'postgresInbox',

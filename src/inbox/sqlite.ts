@@ -4,7 +4,7 @@ import { defineInbox } from './define-inbox.ts'
 import type { InboxDefinition } from './inbox.ts'
 import { SqlInbox } from './sql/inbox.ts'
 import type { SqliteDatabase } from './sqlite/connection.ts'
-import { type InboxLimits, limitRules, limitsOf } from './sqlite/database.ts'
+import { type InboxLimits, limitRules, readLimits } from './sqlite/database.ts'
 import { type OwnedFile, ownDatabase, ownFile } from './sqlite/file.ts'
 import { FileDatabase } from './sqlite/file-database.ts'
 import type { SqliteTransactional } from './sqlite/transactions.ts'
@@ -57,7 +57,7 @@ export function sqliteInbox<Database extends SqliteDatabase = SqliteDatabase>(
     limits: true,
     storage: 'file',
     open(host) {
-      const allLimits = limitsOf(limits)
+      const allLimits = readLimits(limits)
       const { concurrency, ttlMs, maxDeadLetters } = allLimits
       const database = FileDatabase.over(host, open(), allLimits)
       return new SqlInbox(host, database, { handles: true, concurrency, ttlMs, maxDeadLetters })

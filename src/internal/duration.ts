@@ -7,16 +7,16 @@ export function parseDuration(text: string): number {
 }
 
 /** The largest unit that fits at least twice. */
-const unitOf = (ms: number) => Object.entries(unitMs).findLast(([, each]) => ms >= 2 * each) ?? (['ms', 1] as const)
+const chooseUnit = (ms: number) => Object.entries(unitMs).findLast(([, each]) => ms >= 2 * each) ?? (['ms', 1] as const)
 
 /** Formats a duration: `25 ms`, `90 s`, `40 min`, `2.5 h`. */
 export function durationText(ms: number): string {
-  const [unit, size] = unitOf(ms)
+  const [unit, size] = chooseUnit(ms)
   return `${Number((ms / size).toFixed(1))} ${unit}`
 }
 
 /** Formats an age in whole units, seconds at the least: `0 s`, `90 s`, `40 min`, `2 h`. */
 export function ageText(ms: number): string {
-  const [unit, size] = unitOf(Math.max(ms, 2 * unitMs.s))
+  const [unit, size] = chooseUnit(Math.max(ms, 2 * unitMs.s))
   return `${Math.max(0, Math.floor(ms / size))} ${unit}`
 }

@@ -7,13 +7,13 @@ export function calledWithin<Result>(
   threw: (error: unknown) => void,
 ): Result {
   let outcome: (() => Result) | undefined
-  const once = (): (() => Result) => (outcome ??= outcomeOf(call))
+  const once = (): (() => Result) => (outcome ??= capture(call))
   guarded(() => span.within(() => void once()), threw)
   return once()()
 }
 
 /** Runs a function. What it returns gives its result, or throws what it threw. */
-function outcomeOf<Result>(call: () => Result): () => Result {
+function capture<Result>(call: () => Result): () => Result {
   try {
     const result = call()
     return () => result

@@ -80,8 +80,8 @@ export class AcceptedEvents {
       const value = fields[name]
       // Absent, as for the parser.
       if (value === undefined || value === null || value === '' || ignored.includes(name)) continue
-      const id = this.#idOf(name)
-      const number = (id << 24) | (fingerprint(value, id === 0 ? hashOf(name) : id) & 0xff_ffff) || 1
+      const id = this.#assignId(name)
+      const number = (id << 24) | (fingerprint(value, id === 0 ? hashText(name) : id) & 0xff_ffff) || 1
       if (count < maxFields) numbers[count] = number
       sum = (sum + number) & 0xff_ffff
       count++
@@ -89,7 +89,7 @@ export class AcceptedEvents {
     if (count > maxFields) numbers.fill(0)[0] = sum || 1
   }
 
-  #idOf(name: string): number {
+  #assignId(name: string): number {
     const known = this.#ids.get(name)
     if (known !== undefined) return known
     if (this.#ids.size === maxNames) return 0
@@ -109,7 +109,7 @@ const difference = (numbers: Int32Array, others: Int32Array): Int32Array =>
   numbers.filter((each) => each !== 0 && !others.includes(each))
 
 /** A 32-bit hash (FNV-1a) of text. Fast, and not secure. */
-function hashOf(text: string, seed = 0): number {
+function hashText(text: string, seed = 0): number {
   let hash = seed ^ 0x811c9dc5
   for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
   // Murmur's finalizer: sums of plain FNV hashes collide.
@@ -120,13 +120,13 @@ function hashOf(text: string, seed = 0): number {
 
 /** Hashes JSON, whatever the order of its fields. An undefined field counts as absent. The depth must be limited. */
 function fingerprint(value: unknown, seed = 0): number {
-  if (typeof value === 'string') return hashOf(value, seed)
-  if (typeof value !== 'object' || value === null) return hashOf(String(value), seed + 1)
+  if (typeof value === 'string') return hashText(value, seed)
+  if (typeof value !== 'object' || value === null) return hashText(String(value), seed + 1)
   if (Array.isArray(value)) return value.reduce<number>((hash, each) => fingerprint(each, hash), seed + 2)
   let sum = seed + 3
   for (const name in value) {
     const each = (value as Record<string, unknown>)[name]
-    if (each !== undefined) sum = (sum + fingerprint(each, hashOf(name, seed))) | 0
+    if (each !== undefined) sum = (sum + fingerprint(each, hashText(name, seed))) | 0
   }
-  return hashOf('', sum)
+  return hashText('', sum)
 }

@@ -43,7 +43,7 @@ const rejectionStatus: Record<RejectionCode, number> = {
 /** `Retry-After` (s): the delay that the service documents between its attempts. */
 const retryAfter = '3'
 
-const headersOf = (body: string) => ({
+const makeHeaders = (body: string) => ({
   'content-type': 'application/json',
   'content-length': String(encoder.encode(body).byteLength),
 })
@@ -51,7 +51,7 @@ const headersOf = (body: string) => ({
 // Exactly 200: the service's test delivery fails on any other 2xx.
 function success(outcome: Success): Acknowledgement {
   const body = JSON.stringify({ status: outcome })
-  return Object.freeze({ outcome, status: 200, headers: Object.freeze(headersOf(body)), body })
+  return Object.freeze({ outcome, status: 200, headers: Object.freeze(makeHeaders(body)), body })
 }
 
 export const acknowledged = {
@@ -70,7 +70,7 @@ export function rejection(code: RejectionCode, message: string): Acknowledgement
   if (known?.[0] === message) return known[1]
   const status = rejectionStatus[code]
   const body = JSON.stringify({ status: 'error', code, message })
-  const headers: Record<string, string> = headersOf(body)
+  const headers: Record<string, string> = makeHeaders(body)
   if (status === 405) headers.allow = 'POST'
   if (status === 503) headers['retry-after'] = retryAfter
   const acknowledgement = Object.freeze({ outcome: code, status, headers: Object.freeze(headers), body })

@@ -36,7 +36,7 @@ export function checkPlatform(
   logger: Logger,
   configured?: Platform | 'server',
 ): string | undefined {
-  const platform = platformOf(configured)
+  const platform = choosePlatform(configured)
   if (platform === undefined || platform === 'server' || outlivesRequests === true) return undefined
   const fix = `use ${inboxes[platform]}`
   const isMemory = storage === 'memory'
@@ -65,7 +65,7 @@ export function whyNotExpect(
   ack: 'accepted' | 'handled',
   configured?: Platform | 'server',
 ): string | undefined {
-  const platform = platformOf(configured)
+  const platform = choosePlatform(configured)
   if (ack === 'handled') return "needs ack 'accepted'"
   if (!expects) return `${name} keeps no expectations`
   if (platform === undefined || platform === 'server' || outlivesRequests === true || storage !== 'memory')
@@ -79,7 +79,7 @@ export function whyNotExpect(
 const invalid = (message: string): WebhookError => new WebhookError('invalid_option', `createReceiver: ${message}`)
 
 /** The `platform` option wins over the environment, except on Workers, which are detected reliably. */
-const platformOf = (configured: Platform | 'server' | undefined): Platform | 'server' | undefined =>
+const choosePlatform = (configured: Platform | 'server' | undefined): Platform | 'server' | undefined =>
   requestsEndWork ? 'Cloudflare Workers' : (configured ?? currentPlatform())
 
 function currentPlatform(): Platform | undefined {

@@ -147,7 +147,7 @@ export class DeliveryPath {
     const { inbox, parsing, logger, reporter } = this.#options
     const error = toRejectionError(thrown)
     if (error.code === 'malformed')
-      await keepUnreadable(inbox, parsing, error, { ...verified, trace: reporter.traceOf(span) }).catch((err) =>
+      await keepUnreadable(inbox, parsing, error, { ...verified, trace: reporter.readTrace(span) }).catch((err) =>
         throttled(logger).error({ err }, 'the inbox could not keep an unreadable delivery'),
       )
     throw error
@@ -163,7 +163,7 @@ export class DeliveryPath {
 
   #putInInbox(event: MediaEvent, waitUntil: AcceptOptions['waitUntil'], span?: DeliverySpan) {
     const { inbox, ack, ackTimeoutMs, reporter } = this.#options
-    const accepted = { event, receivedAt: new Date(), trace: reporter.traceOf(span) }
+    const accepted = { event, receivedAt: new Date(), trace: reporter.readTrace(span) }
     const keepAlive =
       waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
     return ack === 'accepted'

@@ -98,7 +98,7 @@ export class Reporter implements RunReporter {
     return telemetry && this.guarded('telemetry', () => telemetry.startDelivery(delivery))
   }
 
-  traceOf(span: DeliverySpan | undefined): TraceCarrier | undefined {
+  readTrace(span: DeliverySpan | undefined): TraceCarrier | undefined {
     return span && this.guarded('telemetry', () => span.trace)
   }
 

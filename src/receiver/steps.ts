@@ -47,15 +47,15 @@ export function readBody(
   timeoutMs: number,
 ): MaybePromise<Uint8Array> {
   const read = typeof body === 'function' ? body(maxBodyBytes) : body
-  if (!isPromise(read)) return bytesOf(read, verifier, maxBodyBytes)
-  return within(timeoutMs, read, bodyLate).then((result) => bytesOf(result, verifier, maxBodyBytes))
+  if (!isPromise(read)) return requireBytes(read, verifier, maxBodyBytes)
+  return within(timeoutMs, read, bodyLate).then((result) => requireBytes(result, verifier, maxBodyBytes))
 }
 
 function bodyLate(): never {
   throw new WebhookError('incomplete', 'the body did not arrive in time')
 }
 
-function bytesOf(
+function requireBytes(
   read: Uint8Array | ParsedBody | 'too_large' | 'incomplete',
   verifier: Verifier,
   maxBodyBytes: number,

@@ -87,13 +87,13 @@ export async function makeDelivery(
 ): Promise<Delivery> {
   checkOptions('deliver', options, rules)
   const { sign, format, url = '/webhooks/media', headers = {} } = options
-  const body = bytesOf(payload, format)
+  const body = toBytes(payload, format)
   const draft = { url, headers: { 'content-type': 'application/json', ...headers }, body }
   const signed = sign === undefined ? draft : await sign(draft)
   return { method: 'POST', url: signed.url, headers: new Headers(signed.headers), body: signed.body }
 }
 
-function bytesOf(payload: Payload | string | Uint8Array, format?: 'flat' | 'envelope'): Uint8Array {
+function toBytes(payload: Payload | string | Uint8Array, format?: 'flat' | 'envelope'): Uint8Array {
   if (typeof payload === 'string') return encoder.encode(payload)
   if (ArrayBuffer.isView(payload)) return payload as Uint8Array
   checkPayload(payload)

@@ -15,18 +15,18 @@ export const fields = [
 /** A payload of the service. All fields are present; one that does not apply is empty. */
 export type Payload = Readonly<Record<(typeof fields)[number], string>>
 
-export function bodyOf(payload: Payload, format: 'flat' | 'envelope' = 'flat'): string {
+export function makeBody(payload: Payload, format: 'flat' | 'envelope' = 'flat'): string {
   return format === 'flat' ? flatBody(payload) : envelopeBody(payload)
 }
 
 /** Writes a delivery body, byte for byte as the service does. */
 export function flatBody(payload: Payload): string {
-  return objectOf(fields.map((field) => [field, jsonString(payload[field])]))
+  return encodeObject(fields.map((field) => [field, jsonString(payload[field])]))
 }
 
 /** Writes the envelope that the sample receiver of the service's client library reads. */
 export function envelopeBody({ type, media_id, ...rest }: Payload): string {
-  const data = objectOf([
+  const data = encodeObject([
     ['videoId', jsonString(media_id)],
     ['emittedAt', jsonString(rest.emitted_at)],
     ['qualities', jsonString(rest.qualities)],
@@ -35,7 +35,7 @@ export function envelopeBody({ type, media_id, ...rest }: Payload): string {
     ['mediaType', jsonString(rest.media_type)],
     ['userId', jsonString(rest.user_id)],
   ])
-  return objectOf([
+  return encodeObject([
     ['event', jsonString(type)],
     ['data', data],
   ])
@@ -51,7 +51,7 @@ export function timestamp(nanoseconds: bigint): string {
   return fraction === '' ? `${seconds}Z` : `${seconds}.${fraction}Z`
 }
 
-const objectOf = (members: readonly (readonly [name: string, json: string])[]): string =>
+const encodeObject = (members: readonly (readonly [name: string, json: string])[]): string =>
   `{${members.map(([name, json]) => `"${name}":${json}`).join(',')}}`
 
 /**

@@ -1,7 +1,7 @@
 import { type EventType, eventTypes } from '../events/media-service/catalogue.ts'
 import { checkOptions, oneOf, required } from '../internal/check-options.ts'
 import { encoder } from '../internal/utf8.ts'
-import { bodyOf, type Payload, qualitiesAndStatus } from './payload.ts'
+import { makeBody, type Payload, qualitiesAndStatus } from './payload.ts'
 
 export type { Payload }
 
@@ -36,5 +36,5 @@ export function samplePayload(type: EventType, fields: Partial<Payload> = {}): P
  */
 export function encodePayload(payload: Payload, format: 'flat' | 'envelope' = 'flat'): Uint8Array {
   checkOptions('encodePayload', { format }, { format: oneOf('flat', 'envelope') })
-  return encoder.encode(bodyOf(payload, format))
+  return encoder.encode(makeBody(payload, format))
 }

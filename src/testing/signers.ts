@@ -25,7 +25,7 @@ export type Signer = (draft: Draft) => Promise<Draft>
 export function signWithUrlToken(options: UrlTokenOptions): Signer {
   urlToken(options)
   const { secret, in: part = 'query', parameter = 'token' } = options
-  const tokens = textsOf(secret)
+  const tokens = readTexts(secret)
   const token = encodeURIComponent(tokens[0] as string)
   return async (draft) => {
     const [, path = '', query = '', hash = ''] = /^([^?#]*)(\?[^#]*)?(#.*)?$/s.exec(draft.url) ?? []
@@ -64,14 +64,14 @@ function queryWithToken(query: string, token: string, parameter: string): string
 export function signWithHeaderToken(options: HeaderTokenOptions): Signer {
   headerToken(options)
   const { secret, header, prefix = '' } = options
-  return async (draft) => withHeaders(draft, { [header]: `${prefix}${firstOf(secret)}` })
+  return async (draft) => withHeaders(draft, { [header]: `${prefix}${firstSecret(secret)}` })
 }
 
 /** Signs for `basicAuth` with the same options. */
 export function signWithBasicAuth(options: BasicAuthOptions): Signer {
   basicAuth(options)
   const { username, password } = options
-  const credentials = encodeBytes(encoder.encode(`${username}:${firstOf(password)}`), 'base64')
+  const credentials = encodeBytes(encoder.encode(`${username}:${firstSecret(password)}`), 'base64')
   return async (draft) => withHeaders(draft, { authorization: `Basic ${credentials}` })
 }
 
@@ -80,7 +80,7 @@ export function signWithHmac(options: HmacSignatureOptions): Signer {
   hmacSignature(options)
   const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', timestamp, now = Date.now } = options
   const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
-  const key = hmacKey(algorithm, encoder.encode(firstOf(options.secret)))
+  const key = hmacKey(algorithm, encoder.encode(firstSecret(options.secret)))
   return async (draft) => {
     const time = unixSeconds(now)
     const signature = await hmac(key, signedContent === 'body' ? '' : `${time}.`, draft.body, encoding)
@@ -99,7 +99,7 @@ export function signWithStandardWebhooks(options: StandardWebhooksOptions & { re
   const { id = 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W', ...verifierOptions } = options ?? {}
   standardWebhooks(verifierOptions)
   const { now = Date.now } = options
-  const key = hmacKey('sha256', decodeBase64(firstOf(options.secret).replace(/^whsec_/, '')) ?? new Uint8Array())
+  const key = hmacKey('sha256', decodeBase64(firstSecret(options.secret).replace(/^whsec_/, '')) ?? new Uint8Array())
   return async (draft) => {
     const time = unixSeconds(now)
     const signature = await hmac(key, `${id}.${time}.`, draft.body, 'base64')
@@ -115,7 +115,7 @@ export function signWithStandardWebhooks(options: StandardWebhooksOptions & { re
 export function signWithTimestampedSignature(options: TimestampedSignatureOptions): Signer {
   timestampedSignature(options)
   const { secret, header, time: timeName = 't', signature: signatureName = 'v1', now = Date.now } = options
-  const key = hmacKey('sha256', encoder.encode(firstOf(secret)))
+  const key = hmacKey('sha256', encoder.encode(firstSecret(secret)))
   return async (draft) => {
     const time = unixSeconds(now)
     const signature = await hmac(key, `${time}.`, draft.body, 'hex')
@@ -124,9 +124,9 @@ export function signWithTimestampedSignature(options: TimestampedSignatureOption
 }
 
 // Senders sign with one secret, the newest.
-const firstOf = (secrets: Secrets | GetSecrets): string => textsOf(secrets)[0] as string
+const firstSecret = (secrets: Secrets | GetSecrets): string => readTexts(secrets)[0] as string
 
-function textsOf(secrets: Secrets | GetSecrets): readonly string[] {
+function readTexts(secrets: Secrets | GetSecrets): readonly string[] {
   if (typeof secrets !== 'function') return readSecrets('signer', secrets).map(({ text }) => text)
   throw new WebhookError('invalid_option', "signer: give the secret to sign with, not the verifier's function")
 }

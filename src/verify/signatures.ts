@@ -19,8 +19,8 @@ interface Signed {
 
 /** Creates the judge for some secrets: any signature may match any of them. */
 export const signatureJudge =
-  (encoding: SignatureEncoding, keyOf: (secret: string) => HmacKey) => (secrets: readonly Secret[]) => {
-    const keys = secrets.map(({ text }) => keyOf(text))
+  (encoding: SignatureEncoding, makeKey: (secret: string) => HmacKey) => (secrets: readonly Secret[]) => {
+    const keys = secrets.map(({ text }) => makeKey(text))
     return (signed: Signed): MaybePromise<Verification> => {
       const expected = keys.map((key) => hmac(key, signed.prefix, signed.body, encoding) as MaybePromise<string>)
       return expected.some(isPromise)

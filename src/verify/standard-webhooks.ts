@@ -33,7 +33,7 @@ const version = 'v1,'
 export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
   checkOptions('standardWebhooks', options, { secret: checkedApart, toleranceSeconds: wholeNumber(), now: aFunction })
   const { secret: secrets, toleranceSeconds = 300, now = Date.now } = options ?? {}
-  const judge = judgeWith('standardWebhooks', secrets, signatureJudge('base64', keyOf))
+  const judge = judgeWith('standardWebhooks', secrets, signatureJudge('base64', makeKey))
 
   return {
     name: 'standardWebhooks',
@@ -57,7 +57,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
   }
 }
 
-function keyOf(secret: string): HmacKey {
+function makeKey(secret: string): HmacKey {
   const bytes = decodeBase64(secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret)
   if (bytes !== undefined) return hmacKey('sha256', bytes)
   throw new WebhookError(

@@ -82,8 +82,8 @@ export function timestampedSignature(options: TimestampedSignatureOptions): Veri
       const value = headers.get(header)
       if (value === null) return notVerified(`header ${header} is missing`)
       const entries = readEntries(value)
-      const [time, ...otherTimes] = valuesOf(timeName, entries)
-      const signatures = valuesOf(signature, entries)
+      const [time, ...otherTimes] = findValues(timeName, entries)
+      const signatures = findValues(signature, entries)
       if (time === undefined || otherTimes.length > 0 || !areSignatures(signatures)) return notVerified(malformed)
       const fault = timestampFault(time, toleranceSeconds, now)
       if (fault !== undefined) return notVerified(fault)
@@ -98,7 +98,7 @@ function readEntries(value: string): readonly string[] {
   return entries.every((entry) => /^[^=\s]+=\S+$/.test(entry)) ? entries : []
 }
 
-const valuesOf = (name: string, entries: readonly string[]): readonly string[] =>
+const findValues = (name: string, entries: readonly string[]): readonly string[] =>
   entries.filter((entry) => entry.startsWith(`${name}=`)).map((entry) => entry.slice(name.length + 1))
 
 const areSignatures = (texts: readonly string[]): boolean =>

@@ -1,7 +1,7 @@
 import type { InboxHost } from '../../src/inbox/inbox.ts'
-import { type PostgresConnection, routeOf } from '../../src/inbox/postgres/connection.ts'
+import { checkRoute, type PostgresConnection } from '../../src/inbox/postgres/connection.ts'
 import { PostgresDatabase } from '../../src/inbox/postgres/database.ts'
-import { limitsOf } from '../../src/inbox/sqlite/database.ts'
+import { readLimits } from '../../src/inbox/sqlite/database.ts'
 import { ownFile } from '../../src/inbox/sqlite/file.ts'
 import { FileDatabase } from '../../src/inbox/sqlite/file-database.ts'
 import { crashed, freshPath } from '../inbox/sqlite/sqlite-tests.ts'
@@ -14,7 +14,7 @@ const ttlMs = 50
 export async function sqliteDatabases(): Promise<DatabaseSubject> {
   let path = await freshPath()
   return {
-    open: (host) => FileDatabase.over(host, ownFile(path), limitsOf({ ttlMs })),
+    open: (host) => FileDatabase.over(host, ownFile(path), readLimits({ ttlMs })),
     async crash() {
       path = await crashed(path)
     },
@@ -35,7 +35,7 @@ export const postgresDatabases = (server: () => SharedServer) => async (): Promi
   const schema = `database_${++subjects}`
   const options = { schema, concurrency: 16, leaseMs: 30_000, ttlMs, timeoutMs: 10_000, listen, handles: true }
   return {
-    open: (host: InboxHost) => new PostgresDatabase(host, { ...routeOf('test', { connection }), ...options }),
+    open: (host: InboxHost) => new PostgresDatabase(host, { ...checkRoute('test', { connection }), ...options }),
     async crash({ owner }) {
       await query(`UPDATE ${schema}.process SET expires_at = now() - interval '1 s' WHERE id = '${owner}'`)
     },

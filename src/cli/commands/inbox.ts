@@ -1,7 +1,7 @@
-import { keyOf } from '../../inbox/operations/finding.ts'
+import { findKey } from '../../inbox/operations/finding.ts'
 import { type Command, defineCommand } from '../shared/command.ts'
 import { UsageError } from '../shared/flags.ts'
-import { actionOf, actionsHelp, commandsOf, findAction } from './inbox/actions.ts'
+import { actionsHelp, findAction, makeCommands, requireAction } from './inbox/actions.ts'
 import { explained } from './inbox/explain.ts'
 import { flags } from './inbox/flags.ts'
 import { migrateTables } from './inbox/migrate.ts'
@@ -35,7 +35,7 @@ const command = defineCommand({
     'inbox redis://127.0.0.1:6379 discard --all --yes',
   ],
   async run(input, screen) {
-    const { run, takes } = actionOf(input)
+    const { run, takes } = requireAction(input)
     const target = readTarget(input.values.target, input.values)
     if (run === undefined && target.kind !== 'postgres')
       throw new UsageError('migrate is for Postgres only: other inboxes need no migration')
@@ -46,7 +46,7 @@ const command = defineCommand({
         const { values, positionals } = input
         const given = positionals.slice(1)
         const areKeys = takes === 'key' || takes === 'keys'
-        const words = areKeys ? await Promise.all(given.map((word) => keyOf(opened, word))) : given
+        const words = areKeys ? await Promise.all(given.map((word) => findKey(opened, word))) : given
         return await run({ inbox: opened, target, values, words, screen })
       } finally {
         await opened.close()
@@ -57,4 +57,4 @@ const command = defineCommand({
   },
 })
 
-export const inbox: Command = { ...command, actions: commandsOf(command) }
+export const inbox: Command = { ...command, actions: makeCommands(command) }

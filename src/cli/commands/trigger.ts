@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { eventTypes } from '../../index.ts'
 import { suggestion } from '../../internal/suggestion.ts'
-import { eventIntervalNs, type LifecycleEvent, lifecycleOf, payloadOf } from '../../service/emulator/media/lifecycle.ts'
+import {
+  eventIntervalNs,
+  type LifecycleEvent,
+  makeLifecycle,
+  makePayload,
+} from '../../service/emulator/media/lifecycle.ts'
 import { Outbox } from '../../service/emulator/sending/outbox.ts'
 import { profiles } from '../../service/emulator/sending/profile.ts'
 import { faults } from '../../service/emulator/sending/sending.ts'
@@ -100,8 +105,8 @@ function eventsFrom({
   const { title = 'Untitled.mp4', qualities = ['360p', '720p'], fails = type === 'encoding.failed' } = values
   if (type !== 'lifecycle' && given.has('fails')) throw new UsageError('--fails goes with lifecycle')
   const media = { id: randomUUID(), userId: randomUUID(), title, qualities, fails }
-  const life = lifecycleOf(media)
-  const create = (event: LifecycleEvent) => () => [payloadOf(media, event, systemClock())] as const
+  const life = makeLifecycle(media)
+  const create = (event: LifecycleEvent) => () => [makePayload(media, event, systemClock())] as const
   if (type === 'lifecycle') return life.map(create)
   const known = eventTypes.find((each) => each === type)
   if (known === undefined) {

@@ -49,7 +49,7 @@ export const apiCommand = <Of extends Flags, Answer>({ flags, ask, show, ...rest
 
 /** @throws UsageError or WebhookError `invalid_option` for missing credentials or an invalid address */
 export function clientFrom(input: CommandInput<typeof apiFlags>, { note }: Screen): Client {
-  const config = readConfig(credentialsOf(input), { baseUrl: input.values.baseUrl })
+  const config = readConfig(readCredentials(input), { baseUrl: input.values.baseUrl })
   const call = createCall(config, (ms, signal, { message }) => {
     note(plain(`${message}; trying again in ${(ms / 1_000).toFixed(1)} s`))
     return sleep(ms, signal)
@@ -58,7 +58,7 @@ export function clientFrom(input: CommandInput<typeof apiFlags>, { note }: Scree
 }
 
 /** Flags win over the environment. In the environment, a key wins over a token. */
-function credentialsOf({ values, given }: CommandInput<typeof apiFlags>) {
+function readCredentials({ values, given }: CommandInput<typeof apiFlags>) {
   const { publicKey, secretKey, accessToken } = values
   const key = given.has('publicKey') || given.has('secretKey')
   if (key && given.has('accessToken')) throw new UsageError('give a key or --access-token, not both')

@@ -48,7 +48,7 @@ function split(flags: Flags, args: readonly string[]) {
     if (token.kind !== 'option') continue
     const name = byName.get(token.rawName)
     if (name === undefined) throw unknownFlag(token.rawName, [...byName.keys()])
-    texts.set(name, textOf(flags[name] as Flag, token))
+    texts.set(name, readFlagText(flags[name] as Flag, token))
   }
   return { texts, positionals }
 }
@@ -56,7 +56,7 @@ function split(flags: Flags, args: readonly string[]) {
 const unknownFlag = (given: string, names: readonly string[]): UsageError =>
   new UsageError(`there is no flag ${given}${suggestion(given, names)}`)
 
-function textOf({ takes, stdin }: Flag, { rawName, value, inlineValue }: GivenFlag): string {
+function readFlagText({ takes, stdin }: Flag, { rawName, value, inlineValue }: GivenFlag): string {
   if (takes === undefined) {
     if (value === undefined) return ''
     throw new UsageError(`${rawName} takes no value`)

@@ -36,7 +36,7 @@ export async function forward(
   const request = await requestTo(target.href, Buffer.from(body).toString())
   const { Authorization } = request.headers
   const headers = {
-    ...headersOf([...endToEnd(fields), ...(mark === undefined ? [] : [mark])]),
+    ...joinHeaders([...endToEnd(fields), ...(mark === undefined ? [] : [mark])]),
     ...(Authorization !== undefined && { Authorization }),
   }
   const posted = await post({ ...request, headers }, { timeoutMs: deliveryTimeoutMs, signal })
@@ -67,7 +67,7 @@ function endToEnd(fields: KeptDelivery['fields']): KeptDelivery['fields'] {
   return fields.filter(([name]) => !hopByHop.test(name) && !named.includes(name.toLowerCase()))
 }
 
-function headersOf(fields: KeptDelivery['fields']): Record<string, string> {
+function joinHeaders(fields: KeptDelivery['fields']): Record<string, string> {
   const headers = new Map<string, [name: string, value: string]>()
   for (const [name, value] of fields) {
     const previous = headers.get(name.toLowerCase())

@@ -28,10 +28,10 @@ export async function readDelivery(path: string): Promise<KeptDelivery> {
   if (url === undefined || fields === undefined || !isUtf8(body)) {
     throw new Error(`${path} is not a delivery saved by listen or dev`)
   }
-  return { url, fields: fields.split(/\r?\n/).slice(0, -1).map(fieldOf), body }
+  return { url, fields: fields.split(/\r?\n/).slice(0, -1).map(parseField), body }
 }
 
-function fieldOf(line: string): [name: string, value: string] {
+function parseField(line: string): [name: string, value: string] {
   const colon = line.indexOf(':')
   return [line.slice(0, colon), line.slice(colon + 1).trim()]
 }

@@ -4,7 +4,7 @@
  * @param tokenInPath masks the last path segment whatever it looks like
  */
 export function maskedUrl(url: string, tokenInPath = false): string {
-  const { origin, segments, query } = partsOf(url)
+  const { origin, segments, query } = splitUrl(url)
   const path = segments.map((segment, index, { length }) => {
     const isToken = looksSecret(segment) || (tokenInPath && index === length - 1 && segment !== '')
     return isToken ? '…' : segment
@@ -18,7 +18,7 @@ export function maskedUrl(url: string, tokenInPath = false): string {
 
 /** The parts of a URL that {@link maskedUrl} masks, in each form that a receiver could echo. */
 export function secretsIn(url: string): string[] {
-  const { origin, segments, query = '' } = partsOf(url)
+  const { origin, segments, query = '' } = splitUrl(url)
   const [, credentials = ''] = /\/\/(.*)@/.exec(origin) ?? []
   const [user = '', password = ''] = credentials.split(/:(.*)/s).map(decoded)
   const secrets = [
@@ -62,17 +62,15 @@ const longSecret = 8
 export function withoutSecret(text: string, ...secrets: readonly (string | undefined)[]): string {
   const forms = secrets.flatMap((secret) => (secret === undefined ? [] : [secret, encodeURIComponent(secret)]))
   // Longest first: one secret can contain another.
-  return forms
-    .sort((a, b) => b.length - a.length)
-    .reduce((rest, form) => rest.replaceAll(occurrencesOf(form), '…'), text)
+  return forms.sort((a, b) => b.length - a.length).reduce((rest, form) => rest.replaceAll(makePattern(form), '…'), text)
 }
 
-function occurrencesOf(secret: string): string | RegExp {
+function makePattern(secret: string): string | RegExp {
   if (secret.length >= longSecret) return secret
   return new RegExp(`(?<![\\p{L}\\p{N}])${secret.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&')}(?![\\p{L}\\p{N}])`, 'gu')
 }
 
-function partsOf(url: string) {
+function splitUrl(url: string) {
   const [, origin = '', path = '', query] = /^(\w+:\/\/[^/?#]*)?([^?#]*)(?:\?([^#]*))?/.exec(url) ?? []
   return { origin, segments: path.split('/'), query }
 }

@@ -29,9 +29,9 @@ export function toPayload(found: Omit<LookedUpEvent, 'principal'>): Readonly<Rec
   if (!eventTypes.includes(type)) throw malformedField('type', `one of ${eventTypes.join(', ')}`)
   const payload = {
     type,
-    emitted_at: timeOf(emittedAt),
+    emitted_at: normalizeTime(emittedAt),
     media_id: lookedUpText('mediaId', mediaId),
-    qualities: namesOf(qualities),
+    qualities: normalizeNames(qualities),
     title: lookedUpText('title', title),
     status: lookedUpText('status', status),
     media_type: lookedUpText('mediaType', mediaType),
@@ -42,7 +42,7 @@ export function toPayload(found: Omit<LookedUpEvent, 'principal'>): Readonly<Rec
 }
 
 // The payload joins the names with commas, ascending as in a delivery: their order makes no other event.
-function namesOf(qualities: unknown): string {
+function normalizeNames(qualities: unknown): string {
   if (qualities === undefined || qualities === null) return ''
   const isList = Array.isArray(qualities) && qualities.every((name) => typeof name === 'string' && !name.includes(','))
   if (!isList) throw malformedField('qualities', "a list of names without commas, such as ['360p']")
@@ -50,14 +50,14 @@ function namesOf(qualities: unknown): string {
 }
 
 /** Writes a time as the service does, so that a `Date` is the time of its text. */
-function timeOf(value: unknown): string {
-  const text = isDate(value) ? textOf(value) : lookedUpText('emittedAt', value)
+function normalizeTime(value: unknown): string {
+  const text = isDate(value) ? formatDate(value) : lookedUpText('emittedAt', value)
   if (text === '') return text
   if (readTime(text) !== undefined) return text.replace(/(?:\.0+|(\.\d*[1-9])0+)?(?:Z|[+-]00:00)$/, '$1Z')
   throw malformedField('emittedAt', 'a valid Date, or RFC 3339 such as 2026-03-01T12:00:00Z')
 }
 
-const textOf = (date: Date): string => (Number.isNaN(date.getTime()) ? 'no time' : date.toISOString())
+const formatDate = (date: Date): string => (Number.isNaN(date.getTime()) ? 'no time' : date.toISOString())
 
 const malformedField = (field: string, expected: string) => wrongLookup(`field ${field}: expected ${expected}`)
 

@@ -18,7 +18,7 @@ export const mediaService: MediaService = {
     const payload = toPayload(found as never)
     return { reading: readWireEvent(payload), payload }
   },
-  keyOf,
+  makeKey,
   toEvent,
   comparable,
   varying: ['emitted_at', 'emittedAt'],
@@ -29,7 +29,7 @@ export const mediaService: MediaService = {
  * Derives the event key. Deliveries carry no id, but retries were observed to repeat `emitted_at` to the nanosecond, so
  * its raw text is part of the key. Without it, or with a field of the wrong type, hashes the body.
  */
-function keyOf(event: WireEvent, body: Uint8Array): MaybePromise<string> {
+function makeKey(event: WireEvent, body: Uint8Array): MaybePromise<string> {
   const { type, mediaId, userId = '', emittedAt, qualities = '', status = '', issues } = event
   if (emittedAt === undefined || issues.length > 0) return keyOfBody(body)
   // JSON is unambiguous and escapes lone surrogates, which UTF-8 would make equal.

@@ -17,7 +17,7 @@ import type { AcceptedEvent, Attempt, InboxHost } from '../inbox.ts'
 import type { HandlerFailure } from '../reading.ts'
 import { applyChanges } from './expectations.ts'
 import type { Isolation } from './isolation.ts'
-import { type EventData, type JobProgress, progressOf } from './job.ts'
+import { type EventData, type JobProgress, readProgress } from './job.ts'
 import type { EventJob, EventQueue } from './queue.ts'
 
 /** First delay before a failed Redis step is retried (ms). */
@@ -84,7 +84,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   constructor(job: EventJob, shared: Attempting) {
     super()
     const data = job.data as EventData
-    const { attempts, completed, crashes } = progressOf(data)
+    const { attempts, completed, crashes } = readProgress(data)
     this.job = job
     this.accepted = reviveAccepted(data)
     this.number = attempts + 1
@@ -125,7 +125,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   }
 
   get #progress(): JobProgress {
-    return progressOf(this.job.data)
+    return readProgress(this.job.data)
   }
 
   /** Makes the attempt and records its result. Rejects with the error that tells BullMQ what to do next. */
@@ -244,7 +244,7 @@ function failJob(failures: readonly HandlerFailure[]): never {
  * more than recorded means a crash while dead-lettering, not a replay.
  */
 export async function resetAttempts(queue: EventQueue, job: EventJob): Promise<void> {
-  const progress = progressOf(job.data)
+  const progress = readProgress(job.data)
   const { stalledCounter: stalls } = job
   if (progress.failures !== undefined && stalls <= progress.stalls)
     await queue.record(job, { ...progress, attempts: 0, crashes: 0, failures: undefined, stalls })

@@ -13,7 +13,7 @@ export const isClient = (connection: object): connection is Redis | Cluster =>
  * @throws WebhookError `invalid_option`
  */
 export function checkConnection(by: string, connection: unknown): void {
-  const problem = problemOf(connection)
+  const problem = findProblem(connection)
   if (problem !== undefined) throw new WebhookError('invalid_option', `${by}: connection ${problem}`)
 }
 
@@ -22,7 +22,7 @@ const hasMethod = (value: object, method: string): boolean =>
 
 const expected = 'must be a redis:// or rediss:// URL, ioredis options or an ioredis client'
 
-function problemOf(connection: unknown): string | undefined {
+function findProblem(connection: unknown): string | undefined {
   if (typeof connection === 'string') return problemOfText(connection)
   if (typeof connection !== 'object' || connection === null) return `${expected} (is an environment variable unset?)`
   if (Array.isArray(connection)) return 'is an array: pass new Cluster([…]) of ioredis, or { sentinels: […], name }'

@@ -86,7 +86,7 @@ export function watchConnection(client: Redis, logger: Logger, isClosing: () => 
     logger.error({}, `there is no connection to Redis (${reason}); deliveries are answered 503 until it is back`)
   }
   client.on('error', (error) => {
-    const reason = reasonOf(error)
+    const reason = redactReason(error)
     // A breaking connection emits its error before it closes.
     if (client.status !== 'ready') lost(reason)
   })
@@ -107,7 +107,7 @@ export function watchConnection(client: Redis, logger: Logger, isClosing: () => 
 const outageMs = 1_000
 
 /** Says why a connection failed. If a host has several addresses, the error has a code but no message. */
-function reasonOf(error: Error & { readonly code?: unknown }): string {
+function redactReason(error: Error & { readonly code?: unknown }): string {
   withoutCommand(error)
   return error.message || String(error.code ?? error.name)
 }

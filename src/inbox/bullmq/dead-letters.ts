@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { parseAgain, type ReplayingReceiver } from '../operations/dead-letters.ts'
-import { pageOf } from '../operations/page.ts'
+import { checkPage } from '../operations/page.ts'
 import { matching, replayAll } from '../operations/replay-all.ts'
 import type {
   DeadLetter,
@@ -33,7 +33,7 @@ export class BullmqDeadLetters implements InspectedDeadLetters {
   }
 
   async list(page?: Parameters<DeadLetters['list']>[0]): Promise<readonly DeadLetter[]> {
-    const { limit, offset } = pageOf(page)
+    const { limit, offset } = checkPage(page)
     // If the end comes before the start, BullMQ reads up to the last job.
     if (limit < 1) return []
     const kept = await this.#unreadable.order()

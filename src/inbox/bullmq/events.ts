@@ -62,12 +62,12 @@ export class BullmqEvents implements InboxEvents {
   }
 
   outcomes(keys: readonly string[]): Promise<EventOutcomes> {
-    const outcomeOf = async (key: string) => {
+    const readOutcome = async (key: string) => {
       const job = this.#queue.jobs.toKey(await sha256(key))
       const [addedAt, diedAt] = await this.#queue.client.hmget(job, 'timestamp', 'finishedOn')
       return addedAt ? (diedAt ? 'dead' : 'open') : undefined
     }
-    return this.#queue.reach(() => Promise.all(keys.map(outcomeOf)))
+    return this.#queue.reach(() => Promise.all(keys.map(readOutcome)))
   }
 
   async retryNow(key: string): Promise<boolean> {

@@ -1,7 +1,7 @@
 import { sha256 } from '#crypto'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { AcceptedEvent, Expectation, ExpectationChanges, InboxHost } from '../inbox.ts'
-import { limitOf } from '../operations/page.ts'
+import { checkLimit } from '../operations/page.ts'
 import type { OpenExpectation } from '../reading.ts'
 import type { ChangeParameters, EventData } from './job.ts'
 import { type EventQueue, inBatches, unfinishedTtlMs } from './queue.ts'
@@ -62,15 +62,15 @@ async function expectationChanges(
 ): Promise<ChangeParameters> {
   const begin = async ({ rule, dueAt, overdue }: Expectation) => {
     const stored: StoredExpectation = { rule, mediaId, beganAt: at, dueAt, overdue: storeOverdue(overdue) }
-    const id = `${await placeOf(rule, mediaId)}:${await sha256(overdue.event.key)}`
+    const id = `${await hashPlace(rule, mediaId)}:${await sha256(overdue.event.key)}`
     return [id, dueAt.getTime() - aheadMs, JSON.stringify(stored)]
   }
-  const places = await Promise.all(ends.map((rule) => placeOf(rule, mediaId)))
+  const places = await Promise.all(ends.map((rule) => hashPlace(rule, mediaId)))
   return [at.getTime(), ends.length, ...places, ...(await Promise.all(begins.map(begin))).flat()]
 }
 
 /** Hashes rule and media item: both may be any text. */
-const placeOf = (rule: string, mediaId: string): MaybePromise<string> => sha256(JSON.stringify([rule, mediaId]))
+const hashPlace = (rule: string, mediaId: string): MaybePromise<string> => sha256(JSON.stringify([rule, mediaId]))
 
 /** Idempotent. `ttlMs`: how long an end is remembered. */
 export async function applyChanges(
@@ -87,7 +87,7 @@ export const countExpected = (queue: EventQueue): Promise<number> =>
 
 export async function listExpected(queue: EventQueue, given?: number): Promise<readonly OpenExpectation[]> {
   const { client, own } = queue
-  const limit = limitOf('expected', given)
+  const limit = checkLimit('expected', given)
   // If the end comes before the start, Redis reads up to the last one.
   const ids = limit < 1 ? [] : await queue.reach(() => client.zrange(own.of('expected'), 0, `${limit - 1}`))
   return inBatches(ids, async (id) => {

@@ -3,7 +3,7 @@ import { checkedApart, checkOptions } from '../../internal/check-options.ts'
 import { withoutCommand } from '../../internal/storage/reach-redis.ts'
 import { within } from '../../internal/timers.ts'
 import { firstMinute, toActivity } from '../operations/activity.ts'
-import { historyOf } from '../operations/event-query.ts'
+import { readHistory } from '../operations/event-query.ts'
 import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { InspectedInbox } from '../reading.ts'
@@ -60,7 +60,7 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<Inspec
     stats: () => readStats(queue, events),
     deadLetters: new BullmqDeadLetters(queue, undefined, ttlMs),
     events,
-    history: (mediaId) => historyOf(events, mediaId),
+    history: (mediaId) => readHistory(events, mediaId),
     expected: (limit) => listExpected(queue, limit),
     activity: async (since) => toActivity(await readMinutes(queue, firstMinute(since))),
     pauses: new StoredPauses(pauseStorage(queue)),

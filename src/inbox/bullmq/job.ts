@@ -64,7 +64,7 @@ export function toUnreadable({ unreadable }: UnreadableData): UnreadableDelivery
   return { ...rest, eventId, receivedAt: new Date(receivedAt), body: fromBase64(body) }
 }
 
-export function progressOf(data: JobData): JobProgress {
+export function readProgress(data: JobData): JobProgress {
   const { progress } = data as EventData
   if (progress === undefined) return { attempts: 0, completed: [], failedAttempts: [], crashes: 0, stalls: 0 }
   return { ...progress, failedAttempts: reviveFailedAttempts(progress.failedAttempts) }
@@ -73,7 +73,7 @@ export function progressOf(data: JobData): JobProgress {
 /** Reads a failed job as a dead letter. `undefined` for another program's job. */
 export function toDeadLetter({ data, finishedOn, failedReason }: Job<unknown>): DeadEvent | undefined {
   if (!isEvent(data)) return undefined
-  const { attempts, completed, failedAttempts, failures } = progressOf(data)
+  const { attempts, completed, failedAttempts, failures } = readProgress(data)
   const accepted = reviveAccepted(data)
   return {
     ...{ ...accepted, key: accepted.event.key, attempts, completed, failedAttempts },
@@ -98,7 +98,7 @@ export function toRecord(job: Job<unknown>, active: ActiveAttempt | undefined): 
   }
   const accepted = reviveAccepted(data)
   const { key, type, mediaId } = accepted.event
-  const { attempts, completed, failedAttempts } = progressOf(data)
+  const { attempts, completed, failedAttempts } = readProgress(data)
   const known = { ...accepted, ...awaitedBy(accepted.event), key, type, mediaId, completed, failedAttempts }
   const owed = data.owed && { owed: data.owed.filter((handler) => !completed.includes(handler)) }
   if (delay > 0) {

@@ -95,7 +95,7 @@ export class EventQueue {
     const { key, type } = accepted.event
     const jobId = await sha256(key)
     const token = this.#token()
-    const parameters = [jobId, token, unfinishedTtlMs, await memberOf(jobId, accepted.event)]
+    const parameters = [jobId, token, unfinishedTtlMs, await makeMember(jobId, accepted.event)]
     return this.reach(async (jobs) => {
       await this.refusals.checkRights()
       const first = await this.own.run<string>('remember', ...parameters)
@@ -132,7 +132,7 @@ export class EventQueue {
 
   /** Remembers an event as handled or discarded for `ms`. Call it before its job ends. */
   async end({ id }: EventJob, event: MediaEvent, ms: number): Promise<void> {
-    await this.own.run('end', id as string, ms, await memberOf(id as string, event))
+    await this.own.run('end', id as string, ms, await makeMember(id as string, event))
   }
 
   /** Records an event's progress in its job's data. What BullMQ calls progress is streamed to all listeners. */
@@ -236,5 +236,5 @@ export async function inBatches<T>(
 export const mediaPart = async (mediaId: string): Promise<string> => (await sha256(mediaId)).slice(0, 16)
 
 /** An event's member in the acceptance index: job id, media item and type. */
-const memberOf = async (jobId: string, { mediaId, type }: MediaEvent): Promise<string> =>
+const makeMember = async (jobId: string, { mediaId, type }: MediaEvent): Promise<string> =>
   `${jobId}:${await mediaPart(mediaId)}:${type}`

@@ -4,7 +4,7 @@ import { withoutCommand } from '../../internal/storage/reach-redis.ts'
 import { everyMinute } from './connection.ts'
 import type { EventQueue } from './queue.ts'
 
-const fieldOf = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
+const readField = (info: string, name: string): string | undefined => new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1]
 
 /** A Redis setting that can lose or block events. */
 interface Problem {
@@ -20,7 +20,7 @@ export function watchSettings(client: Redis, queue: string, logger: Logger): voi
   let isReadable = true
   everyMinute(client, async () => {
     try {
-      const problems = problemsOf(String(await client.call('INFO')), isInOneSlot)
+      const problems = findProblems(String(await client.call('INFO')), isInOneSlot)
       const fresh = problems.filter((problem) => !known.has(JSON.stringify(problem)))
       for (const { level, message, details = {} } of fresh) logger[level](details, message)
       known = new Set(problems.map((problem) => JSON.stringify(problem)))
@@ -37,15 +37,15 @@ export function watchSettings(client: Redis, queue: string, logger: Logger): voi
   })
 }
 
-function problemsOf(info: string, isInOneSlot: boolean): readonly Problem[] {
+function findProblems(info: string, isInOneSlot: boolean): readonly Problem[] {
   const problems: Problem[] = []
-  const policy = fieldOf(info, 'maxmemory_policy')
-  if (fieldOf(info, 'aof_enabled') === '0')
+  const policy = readField(info, 'maxmemory_policy')
+  if (readField(info, 'aof_enabled') === '0')
     problems.push({
       level: 'warn',
       message: 'Redis has appendonly off: a restart can lose acknowledged events. Set appendonly to yes',
     })
-  if (fieldOf(info, 'cluster_enabled') === '1' && !isInOneSlot)
+  if (readField(info, 'cluster_enabled') === '1' && !isInOneSlot)
     problems.push({
       level: 'error',
       message:
@@ -116,9 +116,9 @@ export class Room {
   }
 
   #update(info: string): void {
-    const numberOf = (name: string) => Number(fieldOf(info, name) ?? 0)
-    const maxMemory = numberOf('maxmemory')
-    const usedMemory = numberOf('used_memory') - numberOf('mem_not_counted_for_evict')
+    const readNumber = (name: string) => Number(readField(info, name) ?? 0)
+    const maxMemory = readNumber('maxmemory')
+    const usedMemory = readNumber('used_memory') - readNumber('mem_not_counted_for_evict')
     const isFull = maxMemory > 0 && usedMemory > maxUsed * maxMemory
     if (isFull === this.#isFull) return
     this.#isFull = isFull

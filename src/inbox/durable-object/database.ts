@@ -29,7 +29,7 @@ export class ObjectDatabase extends SyncDatabase {
   watcher: ObjectWatcher | undefined
 
   constructor(host: InboxHost, storage: ObjectStorage, limits: Required<InboxLimits>) {
-    const database = databaseOf(storage.sql)
+    const database = makeDatabase(storage.sql)
     storage.transactionSync(() => makeTables(database))
     super(database, { ...limits, isStrict: host.order === 'strict' })
     this.#storage = storage
@@ -71,12 +71,12 @@ export class ObjectDatabase extends SyncDatabase {
 
   /** When an event can continue (ms since the epoch), now at the earliest. Infinity if none can. */
   workAt(): number {
-    return Math.max(timeOf(this.#sql.work), Date.now())
+    return Math.max(readTime(this.#sql.work), Date.now())
   }
 
   /** Next deadline, possibly past (ms since the epoch). Infinity if nothing is expected. */
   deadlineAt(): number {
-    return timeOf(this.#sql.deadline)
+    return readTime(this.#sql.deadline)
   }
 
   override close(): void {
@@ -84,7 +84,7 @@ export class ObjectDatabase extends SyncDatabase {
   }
 }
 
-const timeOf = (statement: SqliteStatement): number =>
+const readTime = (statement: SqliteStatement): number =>
   (statement.get() as { at: number | null }).at ?? Number.POSITIVE_INFINITY
 
 const readyAt = (crashes: string): string =>
@@ -101,14 +101,14 @@ const wakeUps = {
 }
 
 /** The SQL of an object's storage, with the interface of SQLite's drivers. */
-export const databaseOf = (sql: ObjectSql): SqliteDatabase => ({
+export const makeDatabase = (sql: ObjectSql): SqliteDatabase => ({
   exec: (query) => sql.exec(query),
-  prepare: (query) => statementOf(sql, query),
+  prepare: (query) => makeStatement(sql, query),
   close() {},
 })
 
 /** The runtime caches prepared statements by their text. */
-function statementOf(sql: ObjectSql, query: string): SqliteStatement {
+function makeStatement(sql: ObjectSql, query: string): SqliteStatement {
   const all = (...parameters: unknown[]): unknown[] => sql.exec(query, ...parameters).toArray()
   return {
     all,

@@ -11,7 +11,7 @@ import { defineInbox } from '../define-inbox.ts'
 import { reviveAccepted } from '../engine/stored.ts'
 import type { AcceptedEvent, Inbox, InboxDefinition } from '../inbox.ts'
 import type { EventQuery, NewOperation, OperationQuery, PauseOptions, ResumeOptions } from '../reading.ts'
-import { type InboxLimits, limitRules, limitsOf } from '../sqlite/database.ts'
+import { type InboxLimits, limitRules, readLimits } from '../sqlite/database.ts'
 import type { Synchronous } from '../sqlite/transactions.ts'
 import { ObjectInbox } from './inbox.ts'
 import { type KeysQuery, type PageRange, packDeadLetter, unpackUnreadable, type WireUnreadable } from './wire.ts'
@@ -68,7 +68,7 @@ export function inboxObject<Env = unknown, Sql extends ObjectSql = ObjectSql>(
   env: Env,
 ) => InboxObject {
   checkOptions('inboxObject', options, limitRules)
-  const limits = limitsOf(options)
+  const limits = readLimits(options)
   if (typeof makeReceiver !== 'function')
     throw new WebhookError('invalid_option', 'inboxObject: pass a function that makes a receiver')
 

@@ -1,6 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import type { Acceptance, AcceptedEvent, InboxHost } from '../inbox.ts'
-import { pageOf } from '../operations/page.ts'
+import { checkPage } from '../operations/page.ts'
 import { replayAll } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport } from '../reading.ts'
 import type { ListedKey } from '../sql/dead-letter-row.ts'
@@ -20,7 +20,7 @@ export class ShardedDeadLetters implements DeadLetters {
   }
 
   async list(page?: PageRange): Promise<readonly DeadLetter[]> {
-    const { limit, offset } = pageOf(page)
+    const { limit, offset } = checkPage(page)
     const newestFirst = await this.#shards.gather(
       (shard) => this.#shards.ask<DeadLetter[]>(shard, 'list', { limit: limit + offset, offset: 0 }),
       ({ diedAt }) => -diedAt.getTime(),
@@ -50,7 +50,7 @@ export class ShardedDeadLetters implements DeadLetters {
   async replayAll(options?: ReplayAllOptions): Promise<ReplayReport> {
     const listed = new Map<string, Sharded<ListedKey>>()
     const keys = async () => {
-      const ask = (shard: number) => this.#keysOf(shard, options)
+      const ask = (shard: number) => this.#readKeys(shard, options)
       const oldestFirst = await this.#shards.gather(ask, ({ diedAt }) => diedAt.getTime())
       for (const each of oldestFirst) listed.set(each.item.key, each)
       return [...listed.keys()]
@@ -66,7 +66,7 @@ export class ShardedDeadLetters implements DeadLetters {
     return replayAll({ replay }, options, keys)
   }
 
-  async #keysOf(shard: number, { type, since }: ReplayAllOptions = {}): Promise<ListedKey[]> {
+  async #readKeys(shard: number, { type, since }: ReplayAllOptions = {}): Promise<ListedKey[]> {
     const all: ListedKey[] = []
     for (let after: KeysPage['next'] = ''; after !== undefined; ) {
       const query: KeysQuery = { type, since, after }

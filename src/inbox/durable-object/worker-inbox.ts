@@ -3,7 +3,7 @@ import { measure } from '../../internal/maybe-promise.ts'
 import { Closing } from '../closing.ts'
 import type { Acceptance, AcceptedEvent, CloseOptions, CloseReport, Inbox, InboxHost } from '../inbox.ts'
 import { reviveOperation } from '../operations/operations.ts'
-import { limitOf } from '../operations/page.ts'
+import { checkLimit } from '../operations/page.ts'
 import type {
   DeadLetters,
   EventRecord,
@@ -37,7 +37,7 @@ export class WorkerInbox implements Inbox {
     this.#measured = host.measured
     this.deadLetters = new ShardedDeadLetters(this.#shards, host, (accepted) => this.accept(accepted))
     this.events = new ShardedEvents(this.#shards)
-    this.pauses = pausesOf(this.#shards, host)
+    this.pauses = makePauses(this.#shards, host)
   }
 
   async accept(accepted: AcceptedEvent): Promise<Acceptance> {
@@ -69,7 +69,7 @@ export class WorkerInbox implements Inbox {
   }
 
   async expected(given?: number): Promise<readonly OpenExpectation[]> {
-    const limit = limitOf('expected', given)
+    const limit = checkLimit('expected', given)
     const ask = (shard: number) => this.#shards.ask<OpenExpectation[]>(shard, 'expected', limit)
     const open = await this.#shards.gather(ask, ({ dueAt }) => dueAt.getTime())
     return open.slice(0, limit).map(({ item }) => item)
@@ -92,7 +92,7 @@ export class WorkerInbox implements Inbox {
 }
 
 /** The pauses of all objects. Each object stores them too, so it asks no other when it wakes. */
-const pausesOf = (shards: Shards, host: Pick<InboxHost, 'handlers'>): Pauses => ({
+const makePauses = (shards: Shards, host: Pick<InboxHost, 'handlers'>): Pauses => ({
   handlers: () => host.handlers().map(({ name }) => name),
   async list() {
     const ask = (shard: number) => shards.ask<Pause[]>(shard, 'pauses', undefined)

@@ -73,19 +73,19 @@ export class ClaimingInbox extends MemoryInbox {
     const { key } = accepted.event
     // Until the claim is answered, the first delivery may still fail, so its duplicates wait for it.
     const claiming = this.#claiming.get(key)
-    if (claiming !== undefined) return claiming.answer.then(duplicateOf)
+    if (claiming !== undefined) return claiming.answer.then(toDuplicate)
     if (this.holds(key)) return 'duplicate'
     let answer: MaybePromise<Answer> | undefined
     // Before the claim: if it throws, nothing was accepted.
     waitUntil?.(Promise.resolve().then(() => this.#ended(key, answer)))
     answer = this.#claim(accepted, earlier)
-    return isPromise(answer) ? answer.then(acceptanceOf) : acceptanceOf(answer)
+    return isPromise(answer) ? answer.then(toAcceptance) : toAcceptance(answer)
   }
 
   /** Never rejects: the sender is told of a failed claim. */
   async #ended(key: string, answer: MaybePromise<Answer> | undefined): Promise<unknown> {
     const said = await Promise.resolve(answer).catch(() => {})
-    return said === 'claimed' ? this.#endOf(key) : said
+    return said === 'claimed' ? this.#waitForEnd(key) : said
   }
 
   handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
@@ -103,11 +103,11 @@ export class ClaimingInbox extends MemoryInbox {
       const answer = await this.#claim(accepted, this.#failed.get(key))
       if (answer !== 'claimed') return answer === 'done' ? 'duplicate' : answer
     }
-    return this.#endOf(key)
+    return this.#waitForEnd(key)
   }
 
   /** How an unfinished event ended, once the store knows. */
-  async #endOf(key: string): Promise<JobEnd> {
+  async #waitForEnd(key: string): Promise<JobEnd> {
     const end = await this.jobs.get(key)?.ended()
     return (await this.#recording.get(key)?.ended) === false ? 'closing' : (end ?? 'handled')
   }
@@ -237,9 +237,9 @@ const stopped: AttemptResult = Object.freeze({ status: 'retry', delayMs: 0, comp
 
 const leaseLost = () => new WebhookError('lease_lost', 'the lease of the event was lost')
 
-const duplicateOf = (answer: Answer): Acceptance => (answer === 'claimed' ? 'duplicate' : acceptanceOf(answer))
+const toDuplicate = (answer: Answer): Acceptance => (answer === 'claimed' ? 'duplicate' : toAcceptance(answer))
 
-function acceptanceOf(answer: Answer): Acceptance {
+function toAcceptance(answer: Answer): Acceptance {
   // The other process may crash before it acknowledges, so the sender must send the event again.
   if (answer === 'in-progress') throw new WebhookError('in_progress', 'another process is accepting the event')
   return answer === 'claimed' ? 'accepted' : answer === 'done' ? 'duplicate' : answer

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import { sizeOf } from '../../events/json.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { unreadableDeadLetter, unreadableKey } from '../engine/stored.ts'
-import { pageOf } from '../operations/page.ts'
+import { checkPage } from '../operations/page.ts'
 import { matching, replayAll } from '../operations/replay-all.ts'
 import type {
   DeadEvent,
@@ -65,7 +65,7 @@ export class MemoryDeadLetters implements DeadLetters {
   }
 
   list(page?: Parameters<DeadLetters['list']>[0]): readonly DeadLetter[] {
-    const { limit, offset } = pageOf(page)
+    const { limit, offset } = checkPage(page)
     // Adding is the only use that counts here, so the most recently used is the newest.
     return [...this.#unreadable.values(), ...this.#events.values()]
       .sort((a, b) => b.diedAt.getTime() - a.diedAt.getTime())

@@ -1,6 +1,6 @@
 import { stopRun } from '../engine/attempts.ts'
 import { deadRecord } from '../operations/dead-letters.ts'
-import { eventPageOf } from '../operations/event-query.ts'
+import { makeEventPage } from '../operations/event-query.ts'
 import type { EventOutcomes, EventPage, EventQuery, EventRecord, InboxEvents } from '../reading.ts'
 import type { MemoryDeadLetters } from './dead-letters.ts'
 import type { MemoryEngine } from './engine.ts'
@@ -20,7 +20,7 @@ export class MemoryEvents implements InboxEvents {
   }
 
   list(query?: EventQuery): EventPage {
-    return eventPageOf(this.#all(), query)
+    return makeEventPage(this.#all(), query)
   }
 
   get(key: string): EventRecord | undefined {

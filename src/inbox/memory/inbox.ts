@@ -15,8 +15,8 @@ import type {
   Inbox,
   InboxHost,
 } from '../inbox.ts'
-import { historyOf } from '../operations/event-query.ts'
-import { limitOf } from '../operations/page.ts'
+import { readHistory } from '../operations/event-query.ts'
+import { checkLimit } from '../operations/page.ts'
 import type { DeadEvent, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
 import { MemoryDeadLetters } from './dead-letters.ts'
 import { type JobWork, type LastResult, MemoryEngine } from './engine.ts'
@@ -164,11 +164,11 @@ export class MemoryInbox implements Inbox {
   }
 
   expected(limit?: number): readonly OpenExpectation[] {
-    return this.#expectations.list(limitOf('expected', limit))
+    return this.#expectations.list(checkLimit('expected', limit))
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
-    return historyOf(this.events, mediaId)
+    return readHistory(this.events, mediaId)
   }
 
   // No other process has these events, and this one may end before they are due.

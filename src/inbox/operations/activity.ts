@@ -126,13 +126,13 @@ export class ActivityRecorder implements ActivityObserver {
     if (status !== 200) return this.#reject(outcome)
     if (outcome === 'test') return
     if (outcome === 'ignored') return this.#count(ignored)
-    this.#count(outcome === 'duplicate' ? duplicates : accepted, acknowledgement + bucketOf(durationMs))
+    this.#count(outcome === 'duplicate' ? duplicates : accepted, acknowledgement + findBucket(durationMs))
   }
 
   attempt({ outcome, sinceReceivedMs }: { outcome: string; sinceReceivedMs: number }): void {
     if (outcome === 'stopped' || outcome === 'released') return
     if (outcome !== 'handled') return this.#count(failed)
-    this.#count(handled, handling + bucketOf(sinceReceivedMs))
+    this.#count(handled, handling + findBucket(sinceReceivedMs))
   }
 
   #reject(reason: string): void {
@@ -214,7 +214,7 @@ export function addByName(sum: ByName, more: Readonly<ByName> = {}): void {
   for (const [name, count] of Object.entries(more)) increase(sum, name, count)
 }
 
-function bucketOf(durationMs: number): number {
+function findBucket(durationMs: number): number {
   let index = 0
   while (index < durationBounds.length && durationMs > (durationBounds[index] as number)) index++
   return index

@@ -31,12 +31,12 @@ export const wrongCursor = (): WebhookError =>
   new WebhookError('invalid_option', 'events.list: cursor must come from the previous page of the same query')
 
 /** Returns the newest 1,000 events of a media item, oldest first. */
-export async function historyOf(events: Pick<InboxEvents, 'list'>, mediaId: string): Promise<readonly EventRecord[]> {
+export async function readHistory(events: Pick<InboxEvents, 'list'>, mediaId: string): Promise<readonly EventRecord[]> {
   return (await events.list({ mediaId, limit: historyLimit })).events.toReversed()
 }
 
 /** Cuts a page from a complete list, sorted by the time of receipt. */
-export function eventPageOf(records: Iterable<EventRecord>, query: EventQuery | undefined): EventPage {
+export function makeEventPage(records: Iterable<EventRecord>, query: EventQuery | undefined): EventPage {
   const checked = checkQuery(query)
   const { order, limit, cursor } = checked
   const sign = order === 'oldest' ? 1 : -1

@@ -18,7 +18,7 @@ async function newest({ events, deadLetters }: ReadableInbox): Promise<readonly 
 }
 
 /** Resolves a short id to its key. Returns anything else unchanged, and ids of older events too. */
-export async function keyOf(inbox: ReadableInbox, given: string): Promise<string> {
+export async function findKey(inbox: ReadableInbox, given: string): Promise<string> {
   if (!/^[0-9a-f]{8}$/.test(given)) return given
   const known = (await inbox.events?.get(given)) ?? (await inbox.deadLetters.get(given))
   if (known !== undefined) return given

@@ -1,7 +1,7 @@
 import { sha256 } from '#crypto'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import type { NewOperation, Operation, OperationQuery, Operations } from '../reading.ts'
-import { limitOf } from './page.ts'
+import { checkLimit } from './page.ts'
 
 /** Operations kept, and events recorded per operation. */
 export const keptOperations = 500
@@ -55,7 +55,7 @@ export class StoredOperations implements Operations {
 
   async list({ key, limit }: OperationQuery = {}): Promise<readonly Operation[]> {
     const event = key === undefined ? '' : ` ${await shortId(key)} `
-    const found = await this.#storage.list(limitOf('operations', limit), event)
+    const found = await this.#storage.list(checkLimit('operations', limit), event)
     return found.map((text) => reviveOperation(JSON.parse(text)))
   }
 }

@@ -9,14 +9,14 @@ interface PageOptions {
 const count = wholeNumber(maxWaitMs, 0)
 
 /** @throws WebhookError `invalid_option` */
-export function pageOf(options: PageOptions = {}): Required<PageOptions> {
+export function checkPage(options: PageOptions = {}): Required<PageOptions> {
   checkOptions('deadLetters.list', options, { limit: count, offset: count })
   const { limit = 100, offset = 0 } = options
   return { limit, offset }
 }
 
 /** @throws WebhookError `invalid_option` */
-export function limitOf(owner: string, limit = 100): number {
+export function checkLimit(owner: string, limit = 100): number {
   checkOptions(owner, { limit }, { limit: count })
   return limit
 }

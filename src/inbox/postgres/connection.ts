@@ -26,11 +26,11 @@ const knownOptions = [
  * Checks `pool` and `connection`. One that names no server is rejected: pg would connect to localhost.
  * @throws WebhookError `invalid_option`
  */
-export function routeOf(owner: string, { pool, connection }: { pool?: unknown; connection?: unknown }): Route {
+export function checkRoute(owner: string, { pool, connection }: { pool?: unknown; connection?: unknown }): Route {
   if ((pool === undefined) === (connection === undefined)) throw invalid(owner, 'give either a pool or a connection')
   if (pool !== undefined && !isPool(pool)) throw invalid(owner, 'pool must be a Pool of the pg package')
   const given = pool ?? connection
-  if (isPool(given)) return { given: guardPool(given), config: configOf(given.options) }
+  if (isPool(given)) return { given: guardPool(given), config: copyConfig(given.options) }
   if (typeof given === 'string' || isUrl(given)) {
     const connectionString = `${given}`
     checkUrl(owner, 'connection', connectionString)
@@ -39,7 +39,7 @@ export function routeOf(owner: string, { pool, connection }: { pool?: unknown; c
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     throw invalid(owner, 'connection must be a URL (postgres://…), a Pool of the pg package, or the options of one')
   checkConfig(owner, given)
-  return { given: undefined, config: configOf(given) }
+  return { given: undefined, config: copyConfig(given) }
 }
 
 const isPool = (value: unknown): value is pg.Pool => {
@@ -93,7 +93,7 @@ function checkUrl(owner: string, name: string, url: string): void {
 }
 
 /** Copies pool options. pg hides the password from copies. */
-const configOf = (options: pg.PoolConfig): pg.PoolConfig =>
+const copyConfig = (options: pg.PoolConfig): pg.PoolConfig =>
   options.password === undefined ? { ...options } : { ...options, password: options.password }
 
 const invalid = (owner: string, problem: string): WebhookError =>

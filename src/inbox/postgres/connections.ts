@@ -47,8 +47,8 @@ export class Connections {
     this.#options = options
     const timeouts = { connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs, idleTimeoutMillis: idleMs }
     this.#config = { ...config, ...timeouts, keepAlive: true }
-    const poolOf = (max: number) => given ?? makePool({ ...this.#config, Client: this.#Client, max, min: 0 })
-    const pools = Object.entries(maxConnections).map(([on, max]) => [on, poolOf(max)])
+    const findPool = (max: number) => given ?? makePool({ ...this.#config, Client: this.#Client, max, min: 0 })
+    const pools = Object.entries(maxConnections).map(([on, max]) => [on, findPool(max)])
     this.#pools = Object.fromEntries(pools)
   }
 

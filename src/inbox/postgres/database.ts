@@ -126,7 +126,7 @@ export class PostgresDatabase implements Database {
     if (on === 'reading') return this.#reach(send, isRepeatable ? undefined : isUndone)
     this.#checkReady(on === 'accepting' ? 'open' : 'prepared')
     return send().catch((error) => {
-      if (failureOf(error) === 'timeout') timedOut?.()
+      if (classifyFailure(error) === 'timeout') timedOut?.()
       throw error
     })
   }
@@ -148,7 +148,7 @@ export class PostgresDatabase implements Database {
         return await step()
       } catch (error) {
         const isOver = this.#state === 'closed' || performance.now() + delayMs > deadline
-        if (isOver || failureOf(error) === undefined || !canRepeat(error)) throw unreachable(error)
+        if (isOver || classifyFailure(error) === undefined || !canRepeat(error)) throw unreachable(error)
       }
       await new Promise((resolve) => setTimeout(resolve, delayMs))
     }
@@ -166,7 +166,7 @@ export class PostgresDatabase implements Database {
     return results.slice(1, statements.length + 1).map((rows) => rows.length)
   }
 
-  failure = failureOf
+  failure = classifyFailure
 
   listen(listener: DatabaseListener): void {
     if (this.#options.listen) this.#notifications.listen(listener)
@@ -212,10 +212,10 @@ function isUndone(error: unknown): boolean {
  * Tells whether the same step may soon succeed: Postgres is unreachable, starting, failing over or too busy. For the codes
  * see "PostgreSQL Error Codes". An error without one comes from the network.
  */
-function failureOf(error: unknown): Failure {
+function classifyFailure(error: unknown): Failure {
   const { code, cause, message } = Object(error)
   if (error instanceof WebhookError)
-    return code === 'unavailable' ? (cause && failureOf(cause)) || 'transient' : undefined
+    return code === 'unavailable' ? (cause && classifyFailure(cause)) || 'transient' : undefined
   if (code === '57014' || /^Query read timeout/.test(`${message}`)) return 'timeout'
   if (code === '40P01' || code === '40001') return 'deadlock'
   if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return 'transient'

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { checkedApart, checkOptions } from '../../internal/check-options.ts'
 import type { InspectedInbox } from '../reading.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
-import { type PostgresConnection, routeOf } from './connection.ts'
+import { checkRoute, type PostgresConnection } from './connection.ts'
 import { PostgresDatabase, unreachable } from './database.ts'
 import { makePool, releaseClient, takeClient } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
@@ -40,8 +40,8 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
   checkOptions('openInboxDatabase', options, { pool: checkedApart, connection: checkedApart, schema: checkedApart })
   const { schema = standardSchema } = options ?? {}
   checkSchemaName('openInboxDatabase', schema)
-  const route = routeOf('openInboxDatabase', options ?? {})
-  const pool = route.given ?? poolOf(route.config)
+  const route = checkRoute('openInboxDatabase', options ?? {})
+  const pool = route.given ?? makeSmallPool(route.config)
   const database = PostgresDatabase.inspected(pool, schema, timeoutMs)
   const close = async () => {
     await database.told()
@@ -69,11 +69,11 @@ export async function migrate(
   checkOptions('migrate', options, { schema: checkedApart })
   const { schema = standardSchema } = options
   checkSchemaName('migrate', schema)
-  const pool = poolOf(routeOf('migrate', { connection }).config)
+  const pool = makeSmallPool(checkRoute('migrate', { connection }).config)
   return withClient(pool, (client) => prepareSchema(client, schema)).finally(() => pool.end())
 }
 
-const poolOf = (config: pg.PoolConfig): pg.Pool =>
+const makeSmallPool = (config: pg.PoolConfig): pg.Pool =>
   makePool({ connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs, ...config, max: 1 })
 
 async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Promise<T>): Promise<T> {

@@ -16,15 +16,15 @@ export async function findPooler(
   second: pg.ClientBase,
 ): Promise<'none' | 'session' | 'transaction'> {
   for (let round = 1; round <= maxRounds; round++) {
-    const [a, b] = [await sessionOf(first), await sessionOf(second)]
-    const [laterB, laterA] = [await sessionOf(second), await sessionOf(first)]
+    const [a, b] = [await readSession(first), await readSession(second)]
+    const [laterB, laterA] = [await readSession(second), await readSession(first)]
     if (a === b || a !== laterA || b !== laterB) return 'transaction'
     if (isOwn(first, a) && isOwn(second, b)) return 'none'
   }
   return 'session'
 }
 
-async function sessionOf(client: pg.ClientBase): Promise<string> {
+async function readSession(client: pg.ClientBase): Promise<string> {
   const { rows } = await client.query('SELECT pg_backend_pid()::text AS pid')
   return rows[0].pid
 }

@@ -147,7 +147,7 @@ export class PostgresSteps implements Statements, SharedStatements {
       // An accept that began before what was claimed may commit after it: only a claim from the start sees its lanes.
       const isPartial = from !== fromStart && count < lanes
       const lookInMs = isPartial ? lookBackMs : count >= lanes && lanes < room ? 0 : Number.POSITIVE_INFINITY
-      return { lanes: lanesOf(read), nextInMs: Math.min(waitOf(ready[0]), lookInMs), isHeldUp }
+      return { lanes: toLanes(read), nextInMs: Math.min(waitOf(ready[0]), lookInMs), isHeldUp }
     })
   }
 
@@ -175,7 +175,7 @@ export class PostgresSteps implements Statements, SharedStatements {
 
   #claiming(claim: readonly Query[]): PostgresStep<readonly ClaimedLane[]> {
     const parts = [...transaction(...claim), this.#read, forget]
-    return this.#claimingStep('patient', parts, (results) => lanesOf(results.at(-2) as Rows))
+    return this.#claimingStep('patient', parts, (results) => toLanes(results.at(-2) as Rows))
   }
 
   /** After a timeout, the next one reads half as much: the link may be slow. */
@@ -201,12 +201,12 @@ export class PostgresSteps implements Statements, SharedStatements {
 
   join(owner: string, handlers: readonly HandlerName[]): PostgresStep<void> {
     const join = query(sql.join, owner, this.#leaseMs, handlersJson(handlers), processName)
-    return step('renewing', transaction(join, query(sql.haveHandlers, namesOf(handlers))), () => {})
+    return step('renewing', transaction(join, query(sql.haveHandlers, encodeNames(handlers))), () => {})
   }
 
   leave(owner: string, handlers: readonly HandlerName[]): PostgresStep<void> {
     const leave = sql.leave.map((text) => query(text, owner))
-    const remove = query(sql.removeHandlers, owner, namesOf(handlers))
+    const remove = query(sql.removeHandlers, owner, encodeNames(handlers))
     return step('renewing', transaction(...leave, remove), () => {}, slowStepMs)
   }
 
@@ -230,8 +230,8 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 
   publish(owner: string, handlers: readonly HandlerName[], former: readonly HandlerName[]): PostgresStep<void> {
-    const names = namesOf(handlers)
-    const gone = namesOf(former).filter((name) => !names.includes(name))
+    const names = encodeNames(handlers)
+    const gone = encodeNames(former).filter((name) => !names.includes(name))
     const publish = query(sql.publish, owner, handlersJson(handlers))
     const parts = transaction(publish, query(sql.haveHandlers, names), query(sql.removeHandlers, owner, gone))
     return step('renewing', parts, () => {})
@@ -275,7 +275,7 @@ export class PostgresSteps implements Statements, SharedStatements {
   }
 }
 
-const lanesOf = (rows: Rows): readonly ClaimedLane[] => readLanes(rows as unknown as readonly ClaimedRow[], maxEvents)
+const toLanes = (rows: Rows): readonly ClaimedLane[] => readLanes(rows as unknown as readonly ClaimedRow[], maxEvents)
 
 const waitOf = (row: Rows[number] | undefined): number => (row?.['wait'] ?? Number.POSITIVE_INFINITY) as number
 
@@ -283,7 +283,7 @@ const waitOf = (row: Rows[number] | undefined): number => (row?.['wait'] ?? Numb
 const forget = 'RESET media_webhooks.claimed'
 
 /** Names as JSON: text holds no NUL. */
-const namesOf = (handlers: readonly HandlerName[]): readonly string[] =>
+const encodeNames = (handlers: readonly HandlerName[]): readonly string[] =>
   handlers.map(({ name }) => JSON.stringify(name))
 
 function acceptances(events: readonly Pick<NewEvent, 'hash'>[], stored: Rows): readonly Acceptance[] {

@@ -17,25 +17,25 @@ export const readOnly = (): WebhookError =>
 const maxCauseDepth = 5
 
 /** Returns the code of an error sent by Postgres, or of one it wraps. Other errors may have a `code` too. */
-function codeOf(error: unknown, depth = 0): string | undefined {
+function findCode(error: unknown, depth = 0): string | undefined {
   const { code, severity } = Object(error)
   if (typeof code === 'string' && code.length === 5 && typeof severity === 'string') return code
   try {
     const { cause } = Object(error)
-    return cause === undefined || depth === maxCauseDepth ? undefined : codeOf(cause, depth + 1)
+    return cause === undefined || depth === maxCauseDepth ? undefined : findCode(cause, depth + 1)
   } catch {
     return undefined
   }
 }
 
 /** True if a handler's error does not blame the handler. */
-export const isStorageFailure = (error: unknown): boolean => anyStatementCodes.test(codeOf(error) ?? '')
+export const isStorageFailure = (error: unknown): boolean => anyStatementCodes.test(findCode(error) ?? '')
 
 /** True if a statement was refused because an earlier one of its transaction failed. */
-export const isRefused = (error: unknown): boolean => codeOf(error) === '25P02'
+export const isRefused = (error: unknown): boolean => findCode(error) === '25P02'
 
 /** True if our statement failed because of the storage, or of the connection: then Postgres sent no error. */
-export const isOurFailure = (error: unknown): boolean => ownStatementCodes.test(codeOf(error) ?? '08')
+export const isOurFailure = (error: unknown): boolean => ownStatementCodes.test(findCode(error) ?? '08')
 
 /**
  * True if a commit failed because of the storage. It also runs the user's deferred triggers, whose errors have a
@@ -43,4 +43,7 @@ export const isOurFailure = (error: unknown): boolean => ownStatementCodes.test(
  */
 export const isCommitFailure = (error: unknown): boolean =>
   isStorageFailure(error) ||
-  (codeOf(error) !== undefined && codeOf(error) !== '25006' && Object(error).where === undefined && isOurFailure(error))
+  (findCode(error) !== undefined &&
+    findCode(error) !== '25006' &&
+    Object(error).where === undefined &&
+    isOurFailure(error))

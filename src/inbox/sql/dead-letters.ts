@@ -1,5 +1,5 @@
 import { nextTurn } from '../../internal/timers.ts'
-import { pageOf } from '../operations/page.ts'
+import { checkPage } from '../operations/page.ts'
 import type { DeadLetter, InspectedDeadLetters, KeysOptions, ReplayAllOptions, ReplayReport } from '../reading.ts'
 import { BatchReader } from './batch-reader.ts'
 import type { Database, Value } from './database.ts'
@@ -44,7 +44,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
   }
 
   async list(page?: Parameters<InspectedDeadLetters['list']>[0]): Promise<readonly DeadLetter[]> {
-    const { limit, offset } = pageOf(page)
+    const { limit, offset } = checkPage(page)
     const found: DeadLetter[] = []
     const reader = new BatchReader(this.#rowsPerTurn)
     let last: DeadLetterRow | undefined

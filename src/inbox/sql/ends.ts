@@ -28,7 +28,7 @@ export interface EndingOptions {
 export const notMade: AttemptResult = { status: 'retry', delayMs: 0, completed: [], failures: [] }
 
 /** Decides how an attempt's result is recorded. */
-export function endOf(attempt: SqlAttempt, result: AttemptResult, options: EndingOptions): SettledEnd {
+export function decideEnd(attempt: SqlAttempt, result: AttemptResult, options: EndingOptions): SettledEnd {
   if (result.status === 'done') {
     const handlers = options.host.handlersOf(attempt.accepted.event)
     return { event: settled(attempt, 'end', { completed: [...new Set([...attempt.completed, ...handlers])] }) }

@@ -45,7 +45,7 @@ export class EventScan {
   }
 
   static async of(database: Database, query: CheckedQuery): Promise<EventScan> {
-    return new EventScan(database, query, await idsOf(database, query))
+    return new EventScan(database, query, await selectIds(database, query))
   }
 
   /** True if rows are left out: a page may then come back short. */
@@ -110,7 +110,7 @@ export class EventScan {
   #filters(stretch: Stretch, size: number, add: AddValue): string[] {
     const { state, type } = this.#query
     const isTyped = type !== undefined && !this.#isBounded
-    const filters = isTyped ? [`CAST(head AS text) LIKE ${add(patternOf(type))} ESCAPE '!'`] : []
+    const filters = isTyped ? [`CAST(head AS text) LIKE ${add(makePattern(type))} ESCAPE '!'`] : []
     if (this.#ids === undefined)
       return state === undefined || this.#isBounded ? filters : [...filters, conditions[state]]
     // As many ids as rows are enough, unless some have another type.
@@ -120,7 +120,7 @@ export class EventScan {
 }
 
 /** Query for the ids of the events in a state, for states that have an index. */
-async function idsOf(database: Database, { state, mediaId }: CheckedQuery): Promise<string | undefined> {
+async function selectIds(database: Database, { state, mediaId }: CheckedQuery): Promise<string | undefined> {
   if (state === undefined || state === 'handled' || mediaId !== undefined) return undefined
   if (state === 'dead' || state === 'retrying') return `SELECT id FROM $event WHERE ${conditions[state]}`
   const { maxCounted } = database.dialect
@@ -132,4 +132,4 @@ async function idsOf(database: Database, { state, mediaId }: CheckedQuery): Prom
 }
 
 /** Pattern for heads of a type. Upper and lower case may be the same, so matches are checked again. */
-const patternOf = (type: string): string => `[${JSON.stringify(type).replaceAll(/[!%_]/g, '!$&')},%`
+const makePattern = (type: string): string => `[${JSON.stringify(type).replaceAll(/[!%_]/g, '!$&')},%`

@@ -1,5 +1,5 @@
 import { type MaybePromise, whenever } from '../../internal/maybe-promise.ts'
-import { limitOf } from '../operations/page.ts'
+import { checkLimit } from '../operations/page.ts'
 import type { OpenExpectation } from '../reading.ts'
 import type { Database } from './database.ts'
 import { readHead } from './head.ts'
@@ -19,7 +19,7 @@ export function readExpected(
   const { json, ms } = database.dialect
   const sql = `SELECT ${json('rule')} AS rule, ${json('head')} AS head, began_at, ${ms('due_at')} AS due_at
     FROM $expectation expectation ORDER BY expectation.due_at, hash LIMIT $1`
-  const rows = database.read<ExpectationRow>(sql, [limitOf('expected', limit)])
+  const rows = database.read<ExpectationRow>(sql, [checkLimit('expected', limit)])
   return whenever(rows, (found) => found.map(toExpectation))
 }
 

@@ -14,7 +14,7 @@ import type {
   UnfinishedEvent,
 } from '../inbox.ts'
 import type { StoredActivity } from '../operations/activity.ts'
-import { historyOf } from '../operations/event-query.ts'
+import { readHistory } from '../operations/event-query.ts'
 import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
@@ -24,7 +24,7 @@ import { SqlDeadLetters } from './dead-letters.ts'
 import { keepUnreadable } from './discards.ts'
 import { SqlEvents } from './events.ts'
 import { readExpected } from './expected.ts'
-import { Intake, newEventOf, storedChanges } from './intake.ts'
+import { Intake, makeNewEvent, storedChanges } from './intake.ts'
 import { operationTable } from './operations.ts'
 import { pauseTable } from './pauses.ts'
 import type { Signal } from './signal.ts'
@@ -176,7 +176,7 @@ export class SqlInbox implements Inbox {
     const { handlersOf, expectations } = this.#host
     const begun = expectations?.(accepted)
     const changes = begun && storedChanges(this.#database, accepted, begun, handlersOf)
-    const event = newEventOf(this.#database, accepted, handlersOf(accepted.event), changes)
+    const event = makeNewEvent(this.#database, accepted, handlersOf(accepted.event), changes)
     const accept = () =>
       this.#intake.add(event).then((acceptance) => {
         // Also if it is a duplicate: the answer to the first may have been lost.
@@ -217,7 +217,7 @@ export class SqlInbox implements Inbox {
   }
 
   history(mediaId: string): Promise<readonly EventRecord[]> {
-    return historyOf(this.events, mediaId)
+    return readHistory(this.events, mediaId)
   }
 
   expected(limit?: number): MaybePromise<readonly OpenExpectation[]> {

@@ -1,5 +1,5 @@
 import { firstMinute, toActivity } from '../operations/activity.ts'
-import { historyOf } from '../operations/event-query.ts'
+import { readHistory } from '../operations/event-query.ts'
 import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { InspectedInbox } from '../reading.ts'
@@ -17,7 +17,7 @@ export function inspectedInbox(database: Database, { close }: Pick<InspectedInbo
   return {
     stats: () => events.stats(),
     events,
-    history: (mediaId) => historyOf(events, mediaId),
+    history: (mediaId) => readHistory(events, mediaId),
     expected: (limit) => readExpected(database, limit),
     deadLetters: new SqlDeadLetters(database),
     activity: async (since) => toActivity(await readMinutes(database, firstMinute(since))),

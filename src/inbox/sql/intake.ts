@@ -202,7 +202,7 @@ type Hashing = Pick<Database, 'hashKey' | 'hashMedia'>
  * Writes an event as the database stores it. Serialised per event: a payload without JSON, such as a BigInt, fails only its
  * own delivery.
  */
-export function newEventOf(
+export function makeNewEvent(
   { hashKey, hashMedia }: Hashing,
   { event, receivedAt, trace }: AcceptedEvent,
   owed: readonly string[] | undefined,
@@ -227,18 +227,18 @@ export function storedChanges(
   { at, begins, ends }: ExpectationChanges,
   handlersOf: InboxHost['handlersOf'],
 ): StoredChanges {
-  const subjectOf = (rule: string) => hashing.hashKey(JSON.stringify([rule, event.mediaId]))
+  const hashSubject = (rule: string) => hashing.hashKey(JSON.stringify([rule, event.mediaId]))
   const begun = begins.map(({ rule, dueAt, overdue }): StoredExpectation => {
     const owed = handlersOf(overdue.event)
-    const { changes: _, receivedAt: __, ...stored } = newEventOf(hashing, overdue, owed, undefined)
+    const { changes: _, receivedAt: __, ...stored } = makeNewEvent(hashing, overdue, owed, undefined)
     return {
       ...stored,
       owed: JSON.stringify(owed),
-      subject: subjectOf(rule),
+      subject: hashSubject(rule),
       rule: JSON.stringify(rule),
       beganAt: at.getTime(),
       dueAt: dueAt.getTime(),
     }
   })
-  return { at: at.getTime(), begins: begun, ends: ends.map(subjectOf) }
+  return { at: at.getTime(), begins: begun, ends: ends.map(hashSubject) }
 }

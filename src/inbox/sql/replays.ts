@@ -6,7 +6,7 @@ import { replayInBatches } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
 import type { Database } from './database.ts'
 import { type DeadHeadRow, deadHeadColumns, readDeadHead, undamaged } from './dead-letter-row.ts'
-import { newEventOf, storedChanges } from './intake.ts'
+import { makeNewEvent, storedChanges } from './intake.ts'
 
 /** What a process with a receiver does at a replay. Without one, unreadable deliveries are marked for those that have one. */
 export interface Replaying {
@@ -102,7 +102,7 @@ export class SqlReplays implements Pick<DeadLetters, 'replay'> {
     check?.()
     const begun = host.expectations?.(accepted)
     const changes = begun && storedChanges(database, accepted, begun, host.handlersOf)
-    const event = newEventOf(database, accepted, owed, changes)
+    const event = makeNewEvent(database, accepted, owed, changes)
     const acceptance = await database.run(database.statements.replace(database.hashKey(key), event))
     if (acceptance === 'overloaded') throw new WebhookError('overloaded', 'too many events are waiting')
     if (acceptance === 'gone') return false

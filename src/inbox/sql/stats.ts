@@ -25,7 +25,7 @@ export function readStats(database: Database, own: OwnWorker | undefined): Maybe
 function statsQuery(database: Database, own: OwnWorker | undefined, value: (given: Value) => string): string {
   const { dialect } = database
   const { maxCounted = Number.MAX_SAFE_INTEGER } = dialect
-  const countOf = (table: string) => `(SELECT count(*) FROM (SELECT 1 FROM ${table} LIMIT ${maxCounted}) counted)`
+  const countRows = (table: string) => `(SELECT count(*) FROM (SELECT 1 FROM ${table} LIMIT ${maxCounted}) counted)`
   const elsewhere = isElsewhere(database, own?.owner, value)
   const running = [
     // One text for any number of events, so that it is prepared once.
@@ -36,8 +36,8 @@ function statsQuery(database: Database, own: OwnWorker | undefined, value: (give
     ${elsewhere === undefined ? '' : `WITH elsewhere AS (SELECT ${nextOfLane} AS id FROM $lane lane WHERE ${elsewhere})`}
     SELECT count(*) AS startable, count(CASE WHEN is_running = 1 THEN 1 END) AS running,
       ${dialect.ms('min(CASE WHEN is_running = 0 THEN since END)')} AS oldest,
-      ${countOf('$event WHERE due_at > $now')} AS retrying, ${countOf('$event WHERE died_at IS NOT NULL')} AS dead,
-      ${countOf('$expectation')} AS expected
+      ${countRows('$event WHERE due_at > $now')} AS retrying, ${countRows('$event WHERE died_at IS NOT NULL')} AS dead,
+      ${countRows('$expectation')} AS expected
     FROM (
       SELECT since, CASE WHEN ${running} THEN 1 ELSE 0 END AS is_running
       FROM (SELECT * FROM (${startable(dialect)}) every LIMIT ${maxCounted}) startable

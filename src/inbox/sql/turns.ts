@@ -7,7 +7,7 @@ import { Lanes } from '../lanes.ts'
 import { Alone } from './alone.ts'
 import { type AttemptWorker, SqlAttempt } from './attempt.ts'
 import type { Database, StoredEvent } from './database.ts'
-import { endOf, notMade, type SettledEnd } from './ends.ts'
+import { decideEnd, notMade, type SettledEnd } from './ends.ts'
 import type { HeldLane } from './lane.ts'
 import { maxUnrecorded, type Settling } from './settling.ts'
 
@@ -105,7 +105,7 @@ export class Turns implements AttemptWorker {
       this.#stalled.add(lane)
       return this.lanes.done()
     }
-    const stored = this.#nextOf(lane)
+    const stored = this.#takeNext(lane)
     if (stored === undefined) return this.lanes.done()
     if (lane.isSuspect(stored) && !this.alone.enter(lane)) {
       this.#trace(lane, 'a lane waits: its event may have made a process crash, so it runs alone')
@@ -117,7 +117,7 @@ export class Turns implements AttemptWorker {
   }
 
   /** The event whose turn it is. `undefined`: the lane goes back to the storage. */
-  #nextOf(lane: HeldLane): StoredEvent | undefined {
+  #takeNext(lane: HeldLane): StoredEvent | undefined {
     const { next } = lane
     const isBlocked = next !== undefined && next.dueInMs > 0
     const isRetryDue = next !== undefined && performance.now() >= lane.retryAt
@@ -258,7 +258,7 @@ export class Turns implements AttemptWorker {
 
   #settleResult(attempt: SqlAttempt, result: AttemptResult): void {
     const { lane } = attempt
-    const end: SettledEnd = endOf(attempt, result, this.#options)
+    const end: SettledEnd = decideEnd(attempt, result, this.#options)
     if (end.progress !== undefined) lane.progressed(end.progress, () => {})
     const { event, restMs } = end
     if (result.status === 'done') this.#options.owed?.ended(attempt, attempt)

@@ -40,7 +40,7 @@ export const limitRules: Rules<InboxLimits> = {
   ttlMs: wholeNumber(),
 }
 
-export const limitsOf = ({
+export const readLimits = ({
   concurrency = 16,
   maxWaiting = 10_000,
   maxDeadLetters = 10_000,

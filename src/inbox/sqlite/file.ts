@@ -28,7 +28,7 @@ export function openFile(path: string): SqliteFile {
         setPragmas(database)
         checkVersion(database, true)
       })
-      return { database, path: pathOf(database), close }
+      return { database, path: requirePath(database), close }
     })
   })
 }
@@ -46,7 +46,7 @@ export function ownFile(path: string): OwnedFile {
 /** Owns the file of a connection the user opened. */
 export function ownDatabase(database: SqliteDatabase): OwnedFile {
   const row = database.prepare('SELECT 1 AS one').get() as { readonly one?: unknown }
-  if (row.one === 1) return withFileError(pathOf(database), () => new OwnedFile(database, () => {}))
+  if (row.one === 1) return withFileError(requirePath(database), () => new OwnedFile(database, () => {}))
   const fix = 'open it without readBigInts, returnArrays or defaultSafeIntegers, and set those on your own statements'
   const message = `sqliteInbox: database must return rows as objects with plain numbers: ${fix}`
   throw new WebhookError('invalid_option', message)
@@ -72,7 +72,7 @@ export class OwnedFile implements SqliteFile {
   constructor(database: SqliteDatabase, closeDatabase: () => void) {
     this.database = database
     this.#closeDatabase = closeDatabase
-    this.path = closedOnError(closeDatabase, () => pathOf(database))
+    this.path = closedOnError(closeDatabase, () => requirePath(database))
     this.owner = closedOnError(
       () => this.#closeUnlocked(),
       () => this.#take(),
@@ -183,7 +183,7 @@ export function withFileError<T>(path: string, use: () => T): T {
 }
 
 /** Real path: a file reached by two paths has one lock. */
-function pathOf(database: SqliteDatabase): string {
+function requirePath(database: SqliteDatabase): string {
   const databases = database.prepare('PRAGMA database_list').all() as { name: string; file: string }[]
   const path = databases.find(({ name }) => name === 'main')?.file
   if (path) return path

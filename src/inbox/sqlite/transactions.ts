@@ -94,7 +94,7 @@ export function fileTransactions(commits: GroupCommit, database: SqliteDatabase)
     } catch (error) {
       if (outcome === undefined || !(await isRecorded(runs, held.id, scope))) throw failure(error, scope)
     }
-    return resultOf(outcome as unknown as Outcome<Result>, scope)
+    return resultOrThrow(outcome as unknown as Outcome<Result>, scope)
   }
 }
 
@@ -110,7 +110,7 @@ async function isRecorded(runs: RecordedRuns, id: number, { handler, signal }: T
   return false
 }
 
-function resultOf<Result>(outcome: Outcome<Result>, scope: TransactionScope): Result {
+function resultOrThrow<Result>(outcome: Outcome<Result>, scope: TransactionScope): Result {
   if (!('error' in outcome)) return outcome.result
   // On a full disk, the handler's statement may be the first to fail.
   scope.storageFailed = isStorageFailure(outcome.error)

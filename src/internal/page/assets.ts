@@ -18,7 +18,7 @@ const localTimes = () => readFileSync(new URL('./local-times.js', import.meta.ur
  * Returns the assets of a page by file name.
  * @param own the page's live-update script and its extra styles
  */
-export const assetsOf = (own: { readonly browser: () => string; readonly style: () => string }) =>
+export const makeAssets = (own: { readonly browser: () => string; readonly style: () => string }) =>
   new Map<string, Asset>([
     ['style.css', { type: 'text/css; charset=utf-8', text: () => style() + own.style() }],
     // The shared scripts lie in another source folder but are served from the same one.

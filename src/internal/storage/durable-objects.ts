@@ -96,11 +96,11 @@ async function askOnce(namespace: ObjectNamespace, { name, step, input }: Questi
 /** Runs the step that {@link askObject} asks for. An error thrown by `stepsOf` is sent to the caller. */
 export async function answerAsObject(
   request: { json(): Promise<unknown> },
-  stepsOf: () => ObjectSteps,
+  getSteps: () => ObjectSteps,
 ): Promise<Response> {
   try {
     const { step, input } = (await request.json()) as Pick<Question, 'step' | 'input'>
-    const steps = stepsOf()
+    const steps = getSteps()
     const run = Object.hasOwn(steps, step) ? steps[step] : undefined
     // During a deployment, the Worker and the object may run different versions.
     if (run === undefined)

@@ -10,7 +10,7 @@ import { postRoutes } from './acting/actions.ts'
 import { assets } from './page/assets.ts'
 import { Document } from './page/document.tsx'
 import { failure, notFound } from './page/messages.tsx'
-import { type Answer, type PageState, stateOf } from './page/page-state.ts'
+import { type Answer, makePageState, type PageState } from './page/page-state.ts'
 import { getRoutes } from './page/routes.tsx'
 import type { Subject } from './subject.ts'
 
@@ -44,7 +44,7 @@ export function createApp(subject: Subject, path: string, access: Access) {
   }
 
   function route(request: Request, reader: Reader): Response | Promise<Response> {
-    const page = stateOf(subject, path, new URL(request.url), reader)
+    const page = makePageState(subject, path, new URL(request.url), reader)
     const { route: name } = page
     const [asset, get, post] = [assets.get(name), getRoutes.get(name), postRoutes.get(name)]
     if (asset === undefined && get === undefined && post === undefined) return document(page, notFound(page))
@@ -74,7 +74,7 @@ async function document(
   missing = 0,
 ): Promise<Response> {
   const text = await html`<!doctype html>${<Document page={page} answer={answer} pauses={pauses} missing={missing} />}`
-  const headers = headed({ 'content-type': 'text/html; charset=utf-8', etag: await etagOf(`${text}`) })
+  const headers = headed({ 'content-type': 'text/html; charset=utf-8', etag: await makeEtag(`${text}`) })
   return new Response(`${text}`, { status: answer.status ?? 200, headers })
 }
 
@@ -82,7 +82,7 @@ async function document(
  * Hashes what is sent, ages such as "5 min ago" included, since the reader sees them. A form's `until` is left out: an
  * unchanged page works with an earlier one.
  */
-const etagOf = async (text: string): Promise<string> =>
+const makeEtag = async (text: string): Promise<string> =>
   `"${(await sha256(text.replace(/(name="until" value=")\d+/g, '$1'))).slice(0, 32)}"`
 
 /** `includes`, because a proxy may have made the ETag weak (`W/…`). */

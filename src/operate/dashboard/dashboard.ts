@@ -5,7 +5,7 @@ import { accessRule } from './access/access.ts'
 import { answerNode } from './access/node.ts'
 import { createApp } from './app.tsx'
 import { checkDashboardOptions, type Dashboard, type DashboardOptions } from './options.ts'
-import { type Shown, subjectOf } from './subject.ts'
+import { makeSubject, type Shown } from './subject.ts'
 
 /**
  * Creates a web page for the inbox of a receiver. It shows what waits, what failed and why, and the outcome of each
@@ -38,7 +38,7 @@ export function dashboard(
 /** Like {@link dashboard}, but also works without a receiver: `media-webhooks inbox serve` opens an inbox directly. */
 export function createDashboard(shown: Shown, options: DashboardOptions): Dashboard {
   const checked = checkDashboardOptions(options)
-  const answer = createApp(subjectOf(shown, checked), checked.path, accessRule(checked, shown.logger))
+  const answer = createApp(makeSubject(shown, checked), checked.path, accessRule(checked, shown.logger))
   return {
     fetch: answer,
     node: (request, response) => answerNode(answer, request, response, shown.logger),

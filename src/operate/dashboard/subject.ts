@@ -45,14 +45,14 @@ export interface Subject extends Omit<Shown, 'observe'> {
   readonly notices: Notices
 }
 
-export function subjectOf({ observe, ...shown }: Shown, { redact }: DashboardOptions): Subject {
+export function makeSubject({ observe, ...shown }: Shown, { redact }: DashboardOptions): Subject {
   const { inbox, logger } = shown
   const redaction = new Redaction(redact, logger)
   const causes = new Causes(inbox, redaction)
   const operations = inbox.operations ?? new StoredOperations(operationsHere())
   return {
     ...shown,
-    activity: activityOf(inbox, observe),
+    activity: makeActivity(inbox, observe),
     operations,
     redaction,
     causes,
@@ -62,7 +62,7 @@ export function subjectOf({ observe, ...shown }: Shown, { redact }: DashboardOpt
   }
 }
 
-function activityOf(inbox: ReadableInbox, observe: Receiver['observe'] | undefined): ActivitySource | undefined {
+function makeActivity(inbox: ReadableInbox, observe: Receiver['observe'] | undefined): ActivitySource | undefined {
   if (inbox.activity !== undefined) return { read: async (since) => (await inbox.activity?.(since)) ?? [] }
   if (observe === undefined) return undefined
   const recorder = new ActivityRecorder()

@@ -55,4 +55,4 @@ export function limitedErrorTypes(): (error: unknown) => string {
 const longestMediaId = 256
 
 /** A media item's id, cut for spans. */
-export const mediaIdOf = (mediaId: string): string => mediaId.slice(0, longestMediaId)
+export const shortenMediaId = (mediaId: string): string => mediaId.slice(0, longestMediaId)

@@ -8,14 +8,14 @@ const longestStack = 8_000
 /** Records what the user's code threw. It can be anything, even an object whose properties throw. */
 export function recordError(span: Span, error: unknown): void {
   const type = errorTypeOf(error)
-  const message = textOf(() => (error instanceof Error ? error.message : error), longestText)
-  const stack = textOf(() => (error instanceof Error ? (error.stack ?? '') : ''), longestStack)
+  const message = readText(() => (error instanceof Error ? error.message : error), longestText)
+  const stack = readText(() => (error instanceof Error ? (error.stack ?? '') : ''), longestStack)
   span.recordException({ name: type, message, stack })
   span.setAttribute('error.type', type)
   span.setStatus({ code: SpanStatusCode.ERROR, message })
 }
 
-function textOf(read: () => unknown, longest: number): string {
+function readText(read: () => unknown, longest: number): string {
   try {
     const text = String(read())
     return text.length > longest ? `${text.slice(0, longest)}…` : text

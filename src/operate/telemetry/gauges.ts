@@ -13,7 +13,7 @@ type Gauges = Pick<Instruments, 'states' | 'deadLetters' | 'oldestWaiting' | 'ex
 export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attributes: Attributes): () => void {
   const { states, deadLetters, oldestWaiting, expected } = gauges
   const observe: BatchObservableCallback = async (result) => {
-    const stats = await statsOf(inbox)
+    const stats = await readStats(inbox)
     if (stats === undefined) return
     for (const state of ['waiting', 'running', 'retrying'] as const)
       result.observe(states, stats[state], { ...attributes, 'media_webhooks.state': state })
@@ -30,7 +30,7 @@ export function observeInbox(meter: Meter, gauges: Gauges, inbox: Inbox, attribu
 }
 
 /** Returns `undefined` if the inbox does not answer: the other metrics are still exported. */
-async function statsOf(inbox: Inbox): Promise<InboxStats | undefined> {
+async function readStats(inbox: Inbox): Promise<InboxStats | undefined> {
   try {
     return await within(statsTimeoutMs, Promise.resolve(inbox.stats()), () => undefined)
   } catch (error) {

@@ -17,7 +17,7 @@ import type { Inbox } from '../../inbox/inbox.ts'
 import type { TraceCarrier } from '../../inbox/reading.ts'
 import { isPromise } from '../../internal/maybe-promise.ts'
 import type { DeliverySpan } from '../../receiver/telemetry.ts'
-import { type Destinations, mediaIdOf, scope, system } from './attributes.ts'
+import { type Destinations, scope, shortenMediaId, system } from './attributes.ts'
 import { fromCarrier } from './carrier.ts'
 import { TracedDelivery, TracedRun } from './traced.ts'
 
@@ -76,31 +76,31 @@ export class Spans {
     const span = tracer.startSpan('receive', options, parent)
     if (!isSpanContextValid(span.spanContext())) return untraced
     return new TracedDelivery(span, trace.setSpan(parent, span), (event) => ({
-      ...this.#attributesOf(event),
+      ...this.#readAttributes(event),
       ...this.#receiving,
       'messaging.destination.name': this.#destinations.of(event.type),
-      'media_webhooks.media_id': mediaIdOf(event.mediaId),
+      'media_webhooks.media_id': shortenMediaId(event.mediaId),
     }))
   }
 
   startRun({ accepted: { event, trace: carrier }, handler, attempt }: StartedRun): RunSpan {
     const tracer = this.#tracer()
     if (tracer === undefined) return untraced
-    const { parent, links } = this.#parentOf(carrier)
+    const { parent, links } = this.#findParent(carrier)
     const destination = this.#destinations.of(event.type)
     const attributes = {
       ...this.#processing,
       'messaging.destination.name': destination,
       'media_webhooks.handler': handler,
       'media_webhooks.attempt': attempt,
-      'media_webhooks.media_id': mediaIdOf(event.mediaId),
+      'media_webhooks.media_id': shortenMediaId(event.mediaId),
     }
     const options = { kind: SpanKind.CONSUMER, attributes, links }
     const span = tracer.startSpan(`process ${destination}`, options, parent)
     if (!isSpanContextValid(span.spanContext())) return untraced
     // The user's attributes must not replace ours.
     if (this.#attributes !== undefined && span.isRecording())
-      span.setAttributes({ ...this.#attributesOf(event), ...attributes })
+      span.setAttributes({ ...this.#readAttributes(event), ...attributes })
     return new TracedRun(span, trace.setSpan(parent, span))
   }
 
@@ -108,7 +108,7 @@ export class Spans {
    * A run belongs to its delivery's trace. Ignores the active span, unless it is a queue consumer's: the inbox starts
    * an event when another one ends, so the active span could be any.
    */
-  #parentOf(carrier: TraceCarrier | undefined): { readonly parent: Context; readonly links: Link[] } {
+  #findParent(carrier: TraceCarrier | undefined): { readonly parent: Context; readonly links: Link[] } {
     const parent = fromCarrier(carrier)
     const delivery = trace.getSpanContext(parent)
     const consumer = this.#hasConsumer ? trace.getSpanContext(context.active()) : undefined
@@ -117,7 +117,7 @@ export class Spans {
     return { parent, links: [{ context: delivery }, ...others] }
   }
 
-  #attributesOf(event: MediaEvent): Attributes {
+  #readAttributes(event: MediaEvent): Attributes {
     try {
       const attributes: unknown = this.#attributes?.(event)
       // Copied here, because a getter may throw.

@@ -43,7 +43,7 @@ async function exchange(request: ApiRequest, config: ClientConfig, signal: Abort
   const { fetch, baseUrl } = config
   const response = await fetch(`${baseUrl}${request.path}${request.query}`, {
     method: request.endpoint.method,
-    headers: headersOf(request, config),
+    headers: makeHeaders(request, config),
     body: request.body ?? null,
     // Following a redirect would send the credentials to another server.
     redirect: 'manual',
@@ -78,7 +78,7 @@ async function readText(response: Response, signal: AbortSignal): Promise<string
   return text + decoder.decode()
 }
 
-const headersOf = ({ body }: ApiRequest, { headers }: ClientConfig): Record<string, string> => ({
+const makeHeaders = ({ body }: ApiRequest, { headers }: ClientConfig): Record<string, string> => ({
   ...headers,
   accept: 'application/json',
   ...(body !== undefined && { 'content-type': 'application/json' }),

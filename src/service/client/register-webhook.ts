@@ -48,10 +48,10 @@ export async function registerWebhook(
   registration: Registration,
   options?: CallOptions,
 ): Promise<RegistrationReport> {
-  const api = apiOf(client)
+  const api = requireApi(client)
   const wanted: Wanted = {
     ...fields.readOptions('registerWebhook', schema, registration),
-    ...subscriptionsOf(receiver),
+    ...readSubscriptions(receiver),
   }
   const { webhook, ...report } = await register(api, wanted, options).catch((error) => {
     if (!(error instanceof ApiError) || error.code !== 'not_found') throw error
@@ -86,13 +86,13 @@ async function register(api: Client['webhook'], wanted: Wanted, options: CallOpt
 }
 
 /** @throws WebhookError `invalid_option` for untyped callers that pass something else */
-function apiOf(client: Pick<Client, 'webhook'>): Client['webhook'] {
+function requireApi(client: Pick<Client, 'webhook'>): Client['webhook'] {
   if (typeof client?.webhook?.listAll === 'function') return client.webhook
   throw new WebhookError('invalid_option', 'registerWebhook: the first argument must be a client from createClient()')
 }
 
 /** @throws WebhookError `invalid_option` if nothing is handled: a webhook without events would receive nothing */
-function subscriptionsOf(receiver: Pick<Receiver, 'handles'>): Record<Subscription, boolean> {
+function readSubscriptions(receiver: Pick<Receiver, 'handles'>): Record<Subscription, boolean> {
   if (typeof receiver?.handles !== 'function') {
     throw new WebhookError(
       'invalid_option',
@@ -140,14 +140,14 @@ async function adjust(
 ): Promise<Registered> {
   // Renaming it would make it look like the other.
   const nameIsTaken = duplicates.some((each) => hasName(each, wanted))
-  const changes = changesOf(webhook, nameIsTaken ? { ...wanted, name: undefined } : wanted)
+  const changes = findChanges(webhook, nameIsTaken ? { ...wanted, name: undefined } : wanted)
   if (Object.keys(changes).length === 0) return { action: 'unchanged', webhook, duplicates }
   await api.update(webhook.id, changes, options)
   const { data } = await api.get(webhook.id, options)
   return { action: 'updated', webhook: data.webhook, duplicates }
 }
 
-function changesOf(found: Webhook, { url, name, ...flags }: Wanted): UpdateWebhookParams {
+function findChanges(found: Webhook, { url, name, ...flags }: Wanted): UpdateWebhookParams {
   const changed = Object.entries(flags).filter(([flag, value]) => (found[flag as Subscription] ?? false) !== value)
   return {
     ...(!isSameUrl(found.url, url) && { url }),

@@ -11,7 +11,7 @@ import type {
   StoredChanges,
   StoredEvent,
 } from '../../../src/inbox/sql/database.ts'
-import { newEventOf } from '../../../src/inbox/sql/intake.ts'
+import { makeNewEvent } from '../../../src/inbox/sql/intake.ts'
 import type { MaybePromise } from '../../../src/internal/maybe-promise.ts'
 import { sleep } from '../../../src/internal/timers.ts'
 import type { Assertion } from '../../../src/testing/runner.ts'
@@ -63,7 +63,7 @@ export class DatabaseProcess {
 
   newEvent(key: string, mediaId: string, changes?: StoredChanges): NewEvent {
     const accepted: AcceptedEvent = { ...eventOf(key, mediaId), receivedAt: new Date() }
-    return newEventOf(this.database, accepted, ['a', 'b'], changes)
+    return makeNewEvent(this.database, accepted, ['a', 'b'], changes)
   }
 
   async accept(key: string, mediaId = `media of ${key}`, changes?: StoredChanges): Promise<Acceptance> {

@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { type InboxObjectOptions, inboxObject } from '../../../src/inbox/durable-object/cloudflare.ts'
-import { databaseOf } from '../../../src/inbox/durable-object/database.ts'
+import { makeDatabase } from '../../../src/inbox/durable-object/database.ts'
 import { makeTables } from '../../../src/inbox/sqlite/schema.ts'
 import { createReceiver, type Handler, type InboxStats, unverified } from '../../../src/index.ts'
 import { eventOf } from '../../support/inbox.ts'
@@ -19,7 +19,7 @@ function objectWith(
   change = '',
 ) {
   const storage = storageInNode()
-  const database = databaseOf(storage.sql)
+  const database = makeDatabase(storage.sql)
   makeTables(database)
   insertWaiting(
     database,

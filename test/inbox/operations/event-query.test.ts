@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { eventPageOf } from '../../../src/inbox/operations/event-query.ts'
+import { makeEventPage } from '../../../src/inbox/operations/event-query.ts'
 import type { EventRecord } from '../../../src/inbox/reading.ts'
 import { eventOf } from '../../support/inbox.ts'
 
@@ -14,7 +14,7 @@ test('a page ends with any key, also one with spaces and line breaks, and the ne
   const found: string[] = []
   let cursor: string | undefined
   do {
-    const page = eventPageOf(records, { limit: 1, ...(cursor !== undefined && { cursor }) })
+    const page = makeEventPage(records, { limit: 1, ...(cursor !== undefined && { cursor }) })
     found.push(...page.events.map(({ key }) => key))
     cursor = page.cursor
   } while (cursor !== undefined && found.length < 10)

@@ -1,7 +1,7 @@
 import net from 'node:net'
 import pg from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { routeOf } from '../../../src/inbox/postgres/connection.ts'
+import { checkRoute } from '../../../src/inbox/postgres/connection.ts'
 
 const url = 'postgres://app:secret@db.example/app'
 
@@ -16,14 +16,14 @@ describe('a connection', () => {
   ])('takes what names a server', (connection) => {
     vi.stubEnv('PGHOST', undefined)
     onTestFinished(() => void vi.unstubAllEnvs())
-    expect(routeOf('postgresInbox', { connection }).given).toBeUndefined()
+    expect(checkRoute('postgresInbox', { connection }).given).toBeUndefined()
   })
 
   test('takes a pool, and listens for its errors once', async () => {
     const pool = new pg.Pool({ connectionString: url })
     onTestFinished(() => pool.end())
-    expect(routeOf('postgresInbox', { connection: pool }).given).toBe(pool)
-    expect(routeOf('postgresInbox', { pool }).config).toMatchObject({ connectionString: url })
+    expect(checkRoute('postgresInbox', { connection: pool }).given).toBe(pool)
+    expect(checkRoute('postgresInbox', { pool }).config).toMatchObject({ connectionString: url })
     expect(pool.listenerCount('error')).toBe(1)
   })
 
@@ -46,7 +46,7 @@ describe('a connection', () => {
   ])('%j is rejected with the fix, and without the password', (connection, problem) => {
     vi.stubEnv('PGHOST', undefined)
     onTestFinished(() => void vi.unstubAllEnvs())
-    expect(() => routeOf('postgresInbox', { connection })).toThrow(problem)
-    expect(() => routeOf('postgresInbox', { connection })).not.toThrow(/secret/)
+    expect(() => checkRoute('postgresInbox', { connection })).toThrow(problem)
+    expect(() => checkRoute('postgresInbox', { connection })).not.toThrow(/secret/)
   })
 })

@@ -1,6 +1,6 @@
 import { Client } from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { routeOf } from '../../../src/inbox/postgres/connection.ts'
+import { checkRoute } from '../../../src/inbox/postgres/connection.ts'
 import { PostgresDatabase } from '../../../src/inbox/postgres/database.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { silent } from '../../support/silent.ts'
@@ -16,7 +16,7 @@ describe.skipIf(!findPostgres())('notifications', () => {
     const limits = { schema, concurrency: 1, leaseMs: 30_000, ttlMs: 60_000, timeoutMs: 2_000, handles: true }
     const opened = new PostgresDatabase(
       { logger: silent },
-      { ...routeOf('test', { connection }), ...limits, listen: true },
+      { ...checkRoute('test', { connection }), ...limits, listen: true },
     )
     onTestFinished(() => opened.close().catch(() => {}))
     return opened

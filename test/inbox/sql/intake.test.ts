@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { Acceptance } from '../../../src/inbox/inbox.ts'
 import type { NewEvent } from '../../../src/inbox/sql/database.ts'
-import { Intake, type IntakeOptions, newEventOf } from '../../../src/inbox/sql/intake.ts'
+import { Intake, type IntakeOptions, makeNewEvent } from '../../../src/inbox/sql/intake.ts'
 import { eventOf } from '../../support/inbox.ts'
 
 type Accept = (events: readonly NewEvent[]) => Promise<readonly Acceptance[]>
@@ -9,7 +9,7 @@ type Accept = (events: readonly NewEvent[]) => Promise<readonly Acceptance[]>
 const same = (text: string) => text
 const newEvent = (key: string, title = '') => {
   const { event, ...rest } = eventOf(key)
-  return newEventOf({ hashKey: same, hashMedia: same }, { ...rest, event: { ...event, title } }, [], undefined)
+  return makeNewEvent({ hashKey: same, hashMedia: same }, { ...rest, event: { ...event, title } }, [], undefined)
 }
 
 const acceptAll: Accept = async (events) => events.map(() => 'accepted')

@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { DeadLetter, FailedAttempt, HandlerFailure, ReadableInbox } from '../../../src/inbox/reading.ts'
 import { Causes, commonFailures } from '../../../src/operate/dashboard/reading/causes.ts'
-import { byHour, firstFailureOf, firstOf } from '../../../src/operate/dashboard/reading/first-failure.ts'
+import { byHour, findFirstFailure, findOldest } from '../../../src/operate/dashboard/reading/first-failure.ts'
 import { Redaction } from '../../../src/operate/dashboard/reading/redaction.ts'
-import { templateOf } from '../../../src/operate/dashboard/reading/template.ts'
+import { makeTemplate } from '../../../src/operate/dashboard/reading/template.ts'
 import { signalled } from '../../support/signalled.ts'
 import { silent } from '../../support/silent.ts'
 
@@ -42,19 +42,19 @@ describe('the first failure of a dead letter', () => {
     ],
     ['is of the same handler', 1, [attempt(90, { handler: 'mail', message: 'down' }), attempt(1, publish('down'))]],
   ])('%s', (_, minutesAgo, attempts) => {
-    expect(firstFailureOf(deadLetter(...attempts))).toEqual({ at: ago(minutesAgo), mayBeOlder: false })
+    expect(findFirstFailure(deadLetter(...attempts))).toEqual({ at: ago(minutesAgo), mayBeOlder: false })
   })
 
   test('is its end if the inbox keeps no attempts', () => {
     const { failedAttempts, ...rest } = deadLetter(attempt(5, publish('down')))
-    expect(firstFailureOf(rest)).toEqual({ at: ago(5), mayBeOlder: false })
+    expect(findFirstFailure(rest)).toEqual({ at: ago(5), mayBeOlder: false })
   })
 
   test('may be older if the inbox keeps no more attempts', () => {
     const attempts = Array.from({ length: 20 }, (_, index) => attempt(20 - index, publish('down')))
-    expect(firstFailureOf(deadLetter(...attempts))).toEqual({ at: ago(20), mayBeOlder: true })
+    expect(findFirstFailure(deadLetter(...attempts))).toEqual({ at: ago(20), mayBeOlder: true })
     const changed = [attempt(20, publish('slow')), ...attempts.slice(1)]
-    expect(firstFailureOf(deadLetter(...changed))).toEqual({ at: ago(19), mayBeOlder: false })
+    expect(findFirstFailure(deadLetter(...changed))).toEqual({ at: ago(19), mayBeOlder: false })
   })
 })
 
@@ -64,7 +64,7 @@ test('the first failure of a cause is the oldest, and may be older if one of the
     { at: ago(7), mayBeOlder: false },
     { at: ago(3), mayBeOlder: false },
   ]
-  expect(firstOf(failures)).toEqual({ at: ago(7), mayBeOlder: true })
+  expect(findOldest(failures)).toEqual({ at: ago(7), mayBeOlder: true })
 })
 
 test('first failures are counted by hour: 24 hours until now, without what is older', () => {
@@ -94,7 +94,7 @@ describe('the text of a cause', () => {
   test('is made in linear time, with any number of quotes', () => {
     const message = " 'a".repeat(200)
     const before = process.cpuUsage()
-    for (let times = 0; times < 300; times++) templateOf(message)
+    for (let times = 0; times < 300; times++) makeTemplate(message)
     // Microseconds. One pattern for a whole quoted part takes 500,000.
     expect(process.cpuUsage(before).user).toBeLessThan(300_000)
   })
@@ -105,7 +105,7 @@ describe('the text of a cause', () => {
     [`don't "a`, `don't "a`],
     ['"a"b" c', '“#” c'],
   ])('of %s is %s', (message, template) => {
-    expect(templateOf(message)).toBe(template)
+    expect(makeTemplate(message)).toBe(template)
   })
 })
 

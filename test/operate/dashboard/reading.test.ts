@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { ActivityRecorder, durationBounds } from '../../../src/inbox/operations/activity.ts'
-import { textOf } from '../../../src/operate/dashboard/reading/bytes.ts'
-import { periods, quantileOf, toSlots } from '../../../src/operate/dashboard/reading/slots.ts'
-import { templateOf } from '../../../src/operate/dashboard/reading/template.ts'
-import { traceIdOf } from '../../../src/operate/dashboard/reading/trace-id.ts'
+import { showBytes } from '../../../src/operate/dashboard/reading/bytes.ts'
+import { estimateQuantile, periods, toSlots } from '../../../src/operate/dashboard/reading/slots.ts'
+import { makeTemplate } from '../../../src/operate/dashboard/reading/template.ts'
+import { readTraceId } from '../../../src/operate/dashboard/reading/trace-id.ts'
 
 describe('two messages have one cause', () => {
   test.each([
@@ -26,7 +26,7 @@ describe('two messages have one cause', () => {
     ['object 5f2b9c81aa01bb02cc03dd04 is gone', 'object a1b2c3d4e5f60718293a4b5c is gone'],
     [`a long one ${'x'.repeat(1_000)}`, `a long one ${'x'.repeat(2_000)}`],
   ])('%j and %j', (a, b) => {
-    expect(templateOf(a)).toBe(templateOf(b))
+    expect(makeTemplate(a)).toBe(makeTemplate(b))
   })
 
   test.each([
@@ -42,15 +42,15 @@ describe('two messages have one cause', () => {
     ['error code P2002', 'error code P2025'],
     ['Cannot read properties of undefined', 'Cannot read properties of null'],
   ])('but not %j and %j', (a, b) => {
-    expect(templateOf(a)).not.toBe(templateOf(b))
+    expect(makeTemplate(a)).not.toBe(makeTemplate(b))
   })
 })
 
 describe('bytes', () => {
-  const shown = (...bytes: number[]) => textOf(new Uint8Array(bytes))
+  const shown = (...bytes: number[]) => showBytes(new Uint8Array(bytes))
 
   test('that are UTF-8 are a text, in which control characters and directions are written out', () => {
-    expect(textOf(new TextEncoder().encode('{"title":"a\u202eb\u0000c\td\n"}'))).toEqual({
+    expect(showBytes(new TextEncoder().encode('{"title":"a\u202eb\u0000c\td\n"}'))).toEqual({
       text: '{"title":"a\\u202eb\\u0000c\td\n"}',
       isDump: false,
     })
@@ -64,7 +64,7 @@ describe('bytes', () => {
   })
 
   test('are dumped up to 4,096', () => {
-    const { text } = textOf(new Uint8Array(65_536).fill(0xff))
+    const { text } = showBytes(new Uint8Array(65_536).fill(0xff))
     expect(text.split('\n')).toHaveLength(257)
     expect(text).toContain('… 61440 more bytes')
   })
@@ -104,7 +104,7 @@ describe('a quantile', () => {
     [...durationBounds, Number.POSITIVE_INFINITY].map((bound) => counts[bound] ?? 0)
 
   test('of no durations is unknown', () => {
-    expect(quantileOf(durations({}), 0.5)).toBe(undefined)
+    expect(estimateQuantile(durations({}), 0.5)).toBe(undefined)
   })
 
   test.each([
@@ -114,7 +114,7 @@ describe('a quantile', () => {
     [{ 1: 98, 1000: 2 }, 0.99, 750],
     [{ Infinity: 1 }, 0.5, 3_600_000],
   ])('of %j, %d, is %d ms', (counts, part, ms) => {
-    expect(quantileOf(durations(counts), part)).toBeCloseTo(ms, 6)
+    expect(estimateQuantile(durations(counts), part)).toBeCloseTo(ms, 6)
   })
 })
 
@@ -124,5 +124,5 @@ test.each([
   [{ b3: '1' }, undefined],
   [undefined, undefined],
 ])('the trace id in %j is %s', (trace, id) => {
-  expect(traceIdOf(trace)).toBe(id)
+  expect(readTraceId(trace)).toBe(id)
 })

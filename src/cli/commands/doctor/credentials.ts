@@ -21,21 +21,21 @@ export function credentialsIn(url: string): UrlCredential[] {
     Object.assign(new URL(url), { username: user, password: secret }).href
   const without = withUser('', '')
   const basic = []
-  if (password !== '') basic.push({ what: 'password', wrong: withUser(username, wrongOf(password)), without })
-  else if (username !== '') basic.push({ what: 'user', wrong: withUser(wrongOf(username), ''), without })
+  if (password !== '') basic.push({ what: 'password', wrong: withUser(username, alterCredential(password)), without })
+  else if (username !== '') basic.push({ what: 'user', wrong: withUser(alterCredential(username), ''), without })
   return [...basic, ...credentialsInQuery(url)].slice(0, maxCredentials)
 }
 
 /** Query entries, the likeliest secrets first: by name, then by length. */
 function credentialsInQuery(url: string): UrlCredential[] {
-  const all = entriesOf(url)
+  const all = splitQuery(url)
   const replaced = (index: number, ...by: string[]) => withEntries(url, all.toSpliced(index, 1, ...by))
   const credentials = all.map((entry, index) => {
     const { name, raw } = queryEntries(entry)[0] ?? { raw: entry }
     return {
       what: name === undefined ? 'query' : `'${plain(name)}'`,
       likelihood: secretName.test(name ?? '') ? Number.POSITIVE_INFINITY : raw.length,
-      wrong: replaced(index, `${entry.slice(0, entry.length - raw.length)}${wrongOf(raw)}`),
+      wrong: replaced(index, `${entry.slice(0, entry.length - raw.length)}${alterCredential(raw)}`),
       without: replaced(index),
     }
   })
@@ -46,7 +46,7 @@ function credentialsInQuery(url: string): UrlCredential[] {
 const afterLast: Readonly<Record<string, string>> = { 9: '0', f: 'a', F: 'A', z: 'a', Z: 'A' }
 
 /** Changes the first letter or digit within its kind: a receiver may check the form first. Keeps percent-encodings. */
-function wrongOf(text: string): string {
+function alterCredential(text: string): string {
   const wrong = text.replace(
     /(?<!%|%[\da-f])[\da-z]/i,
     (character) => afterLast[character] ?? String.fromCharCode(character.charCodeAt(0) + 1),
@@ -55,7 +55,7 @@ function wrongOf(text: string): string {
 }
 
 /** Strips the credentials that the scheme's signer adds, so they can be replaced or left out. */
-export function withoutCredentialsOf(scheme: SigningOptions | undefined, url: string): string {
+export function removeCredentials(scheme: SigningOptions | undefined, url: string): string {
   if (scheme?.scheme === 'basic-auth') return Object.assign(new URL(url), { username: '', password: '' }).href
   if (scheme?.scheme !== 'url-token') return url
   if (scheme.in === 'path') {
@@ -66,11 +66,11 @@ export function withoutCredentialsOf(scheme: SigningOptions | undefined, url: st
   const { parameter = 'token' } = scheme
   return withEntries(
     url,
-    entriesOf(url).filter((entry) => !new URLSearchParams(entry).has(parameter)),
+    splitQuery(url).filter((entry) => !new URLSearchParams(entry).has(parameter)),
   )
 }
 
-const entriesOf = (url: string): string[] =>
+const splitQuery = (url: string): string[] =>
   new URL(url).search
     .slice(1)
     .split('&')

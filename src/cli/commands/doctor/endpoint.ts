@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { EventType } from '../../../index.ts'
 import { testPayload } from '../../../service/emulator/media/lifecycle.ts'
-import { eventIdOf, type SigningOptions, signerFor } from '../../../service/emulator/sending/signing.ts'
+import { makeEventId, type SigningOptions, signerFor } from '../../../service/emulator/sending/signing.ts'
 import { systemClock } from '../../../service/emulator/shared/clock.ts'
 import { flatBody } from '../../../testing/payload.ts'
 import type { Draft, Signer } from '../../../testing/signers.ts'
@@ -9,7 +9,7 @@ import type { GivenBody } from '../../shared/body-file.ts'
 import { maskedUrl, withoutSecret } from '../../shared/mask.ts'
 import { hasTokenInPath, secretOf } from '../../shared/schemes.ts'
 import { plain } from '../../shared/text.ts'
-import { withoutCredentialsOf } from './credentials.ts'
+import { removeCredentials } from './credentials.ts'
 import { type Probe, probe, type Reply } from './probe.ts'
 
 /** An event to deliver: the sample, or the service's test delivery with any type. */
@@ -47,7 +47,7 @@ export const unsigned: Signer = async (draft) => draft
 
 export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
   const { url, scheme, sample } = target
-  const unsignedUrl = withoutCredentialsOf(scheme, url)
+  const unsignedUrl = removeCredentials(scheme, url)
   const firstSent = new Map<string, { readonly at: number; times: number }>()
   let requests = 0
   let last = 0n
@@ -57,7 +57,7 @@ export function createEndpoint(target: Target, aborted: AbortSignal): Endpoint {
       return requests
     },
     newEvent(type = 'encoding.started', title) {
-      if (sample !== undefined) return { id: eventIdOf(sample.text), body: Buffer.from(sample.text) }
+      if (sample !== undefined) return { id: makeEventId(sample.text), body: Buffer.from(sample.text) }
       // Events with equal times would have equal keys.
       const now = systemClock()
       last = now > last ? now : last + 1n

@@ -49,7 +49,7 @@ export const actionsHelp = table(
 )
 
 /** `inbox` once per action, with the action's arguments and flags. */
-export const commandsOf = ({ details: _, morePositionals: __, ...inbox }: Command): Command[] =>
+export const makeCommands = ({ details: _, morePositionals: __, ...inbox }: Command): Command[] =>
   Object.entries(actions).map(
     ([
       name,
@@ -75,7 +75,7 @@ export const findAction = ({ positionals: [name = ''] }: Pick<InboxInput, 'posit
   Object.hasOwn(actions, name) ? actions[name] : undefined
 
 /** @throws UsageError for an unknown action, or flags and words it does not take */
-export function actionOf(input: InboxInput): InboxAction {
+export function requireAction(input: InboxInput): InboxAction {
   const [name = '', ...words] = input.positionals
   const action = findAction(input)
   if (action === undefined)

@@ -17,7 +17,7 @@ export function explained(error: unknown, { kind, address }: InboxTarget): unkno
   // For a bad path the package reports `invalid_option`, but here the command line is fine.
   if (kind === 'file') return new Error(error.message, { cause: error })
   if (error.code === 'invalid_option') return error
-  return new Error(`${shownUrl(address)}: ${error.message}${reasonOf(error.cause, address)}`, { cause: error })
+  return new Error(`${shownUrl(address)}: ${error.message}${explainCause(error.cause, address)}`, { cause: error })
 }
 
 const isMissing = (error: unknown, name: string): boolean => {
@@ -38,7 +38,7 @@ const fixes: readonly (readonly [RegExp, string])[] = [
   [/^(ERR_INVALID_URL|Invalid URL)/, 'encode special characters in the password, such as / as %2F'],
 ]
 
-function reasonOf(cause: unknown, url: string): string {
+function explainCause(cause: unknown, url: string): string {
   const { code, message, errors } = (cause ?? {}) as { code?: unknown; message?: string; errors?: readonly Error[] }
   // A host with several addresses fails with an AggregateError without a message.
   const text = message || errors?.[0]?.message || (typeof code === 'string' ? code : '')

@@ -1,5 +1,5 @@
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, InspectedInbox } from '../../../inbox/reading.ts'
-import { countsOf, type InboxCounts } from './stats.ts'
+import { type InboxCounts, readCounts } from './stats.ts'
 
 export interface FailedRun {
   readonly event: EventRecord
@@ -46,7 +46,7 @@ export class NewsReader {
       failures: this.#failures.unseen(failures, ({ attempt }) => attempt.failedAt),
       deadLetters: this.#deadLetters.unseen(died, ({ diedAt }) => diedAt),
     }
-    const counts = await countsOf(this.#inbox)
+    const counts = await readCounts(this.#inbox)
     return isFirst ? { counts, failures: [], deadLetters: [] } : { counts, ...news }
   }
 }

@@ -23,7 +23,7 @@ export const serve: InboxAction = {
     const name = target.kind === 'file' ? target.address : shownUrl(target.address)
     const token = randomUUID()
     const options = { authorize: tokenRule(token), ...(values.redact ? { redact: true as const } : {}) }
-    const page = createDashboard({ inbox, name, logger: loggerOf(context) }, options)
+    const page = createDashboard({ inbox, name, logger: makeLogger(context) }, options)
     const server = createServer(page.node)
     const url = `${await listenOn(server, values.port ?? servePort)}/?token=${token}`
     if (values.json) screen.json({ url })
@@ -37,7 +37,7 @@ export const serve: InboxAction = {
 }
 
 /** Logs warnings and errors, without the target's password. */
-function loggerOf({ target, screen }: ActionContext): Logger {
+function makeLogger({ target, screen }: ActionContext): Logger {
   const note = (details: object, message: string): void => {
     const reason = explained((details as { err?: unknown }).err, target)
     screen.note(plain(reason instanceof Error ? `${message}: ${reason.message}` : message))

@@ -1,4 +1,4 @@
-import { overdueOf } from '../../../handlers/expectations.ts'
+import { readOverdueReport } from '../../../handlers/expectations.ts'
 import { type OverdueOutcome, outcomeWords } from '../../../handlers/overdue.ts'
 import { pausedFor } from '../../../inbox/operations/paused.ts'
 import type { DeadLetter, EventRecord, EventState, FailedAttempt, Pause, TraceCarrier } from '../../../inbox/reading.ts'
@@ -77,7 +77,7 @@ function overdueFacts({ event }: EventRecord, { rule, begunBy, awaited, came, ou
   const what = `${outcomeWords[outcome] ?? unknown}${came ? `, ${time(came.receivedAt)}` : ''}`
   return {
     rule: inOneLine(rule),
-    'begun by': plain((event && overdueOf(event)?.event.type) ?? begunBy),
+    'begun by': plain((event && readOverdueReport(event)?.event.type) ?? begunBy),
     expected: `${awaited.map(inOneLine).join(' or ')}: ${what}`,
   }
 }

@@ -15,7 +15,7 @@ export interface InboxCounts {
   readonly oldestWaitingMs?: number
 }
 
-export async function countsOf({ stats, events }: InspectedInbox): Promise<InboxCounts> {
+export async function readCounts({ stats, events }: InspectedInbox): Promise<InboxCounts> {
   const { running, oldestWaitingAt: at, ...counts } = await stats()
   return {
     ...counts,
@@ -28,7 +28,7 @@ export const stats: InboxAction = {
   help: ['stats', 'counts events by state, and shows how long the oldest has waited and what is paused'],
   flags: [],
   async run({ inbox, values, screen }) {
-    const counts = await countsOf(inbox)
+    const counts = await readCounts(inbox)
     const pauses = await inbox.pauses.list()
     const { waiting, running, retrying, deadLetters, expected, oldestWaitingMs } = counts
     const rows = Object.entries({

@@ -27,13 +27,13 @@ export interface InboxTarget {
 
 /** @throws UsageError that does not quote the target, which may contain a password */
 export function readTarget(address: string, { schema, queue }: PlaceFlags): InboxTarget {
-  const kind = kindOf(address)
+  const kind = readKind(address)
   if (schema !== undefined && kind !== 'postgres') throw new UsageError(`${flagName('schema')} is for Postgres only`)
   if (queue !== undefined && kind !== 'redis') throw new UsageError(`${flagName('queue')} is for Redis only`)
   return { kind, address, name: schema ?? queue }
 }
 
-function kindOf(address: string): InboxTarget['kind'] {
+function readKind(address: string): InboxTarget['kind'] {
   if (/^postgres(ql)?:\/\//i.test(address)) return 'postgres'
   if (/^rediss?:\/\//i.test(address)) return 'redis'
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(address)) return 'file'

@@ -49,11 +49,11 @@ export function findDigest(delivery: ReceivedDelivery, secret: string): FoundDig
 }
 
 export function describeDigest({ algorithm, encoding, digest, time, separator }: FoundDigest): string {
-  const signed = time === undefined ? 'the body' : `the time (${placeOf(time)}), '${separator}' and the body`
-  return `The ${encoding} text (${placeOf(digest)}) is the HMAC-${algorithm.toUpperCase()} of ${signed}.`
+  const signed = time === undefined ? 'the body' : `the time (${describePlace(time)}), '${separator}' and the body`
+  return `The ${encoding} text (${describePlace(digest)}) is the HMAC-${algorithm.toUpperCase()} of ${signed}.`
 }
 
-const placeOf = ({ header, label }: HeaderPart): string =>
+const describePlace = ({ header, label }: HeaderPart): string =>
   `${label === '' ? 'in' : `after ${label} in`} the header ${header}`
 
 /**

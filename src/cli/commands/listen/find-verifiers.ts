@@ -54,9 +54,10 @@ const standardWebhooks: Finder = (_, secret) => [{ scheme: 'standard-webhooks', 
 const timestampedSignature: Finder = ({ fields }, secret) =>
   fields.flatMap(([header, value]) => {
     const entries = value.split(',').map((entry) => entry.split('='))
-    const namesOf = (form: RegExp) => new Set(entries.filter(([, text = '']) => form.test(text)).map(([name]) => name))
-    const [time] = namesOf(unixTime)
-    const signatures = [...namesOf(/^[\da-f]{64}$/i)].slice(0, 8)
+    const findNames = (form: RegExp) =>
+      new Set(entries.filter(([, text = '']) => form.test(text)).map(([name]) => name))
+    const [time] = findNames(unixTime)
+    const signatures = [...findNames(/^[\da-f]{64}$/i)].slice(0, 8)
     if (time === undefined) return []
     return signatures.map((signature = '') => ({
       scheme: 'timestamped-signature' as const,

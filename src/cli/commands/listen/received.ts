@@ -60,13 +60,13 @@ export function createListener(verify: Verifier, onDelivery: (reported: Reported
     if (report?.outcome === 'unauthorized' && !body.wasRead()) {
       await within(bodyTimeMs, body.read(bodyLimit), () => {})
     }
-    const received = { ...delivery, fields: fieldsOf(rawHeaders), body: body.bytes() }
+    const received = { ...delivery, fields: pairFields(rawHeaders), body: body.bytes() }
     if (report !== undefined) {
       onDelivery({
         delivery: received,
         method: delivery.method,
         report,
-        event: await eventOf(received, delivery),
+        event: await tryParseEvent(received, delivery),
       })
     }
     return acknowledgement
@@ -105,10 +105,10 @@ function recorded(body: Delivery['body']) {
   }
 }
 
-const fieldsOf = (raw: readonly string[]): [string, string][] =>
+const pairFields = (raw: readonly string[]): [string, string][] =>
   Array.from({ length: raw.length / 2 }, (_, index) => [raw[2 * index] ?? '', raw[2 * index + 1] ?? ''])
 
-async function eventOf({ body }: ReceivedDelivery, delivery: Delivery): Promise<MediaEvent | undefined> {
+async function tryParseEvent({ body }: ReceivedDelivery, delivery: Delivery): Promise<MediaEvent | undefined> {
   try {
     return await parseEvent({ sender: anySender, keySource: undefined, keyInput: new KeyInput() }, body, delivery)
   } catch {

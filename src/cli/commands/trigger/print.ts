@@ -16,7 +16,7 @@ interface PrintOptions {
 export function deliveryPrinter({ json, secret, password, headers }: PrintOptions, screen: Screen) {
   const secrets = [secret, password]
   return (delivery: DeliveryRecord, sending: Sending): void => {
-    const sent = headers && headersOf(delivery)
+    const sent = headers && maskHeaders(delivery)
     if (json) {
       screen.json({ ...deliveryJson(delivery, sending, maskedAnswer(delivery, sending, secrets)), headers: sent })
       return
@@ -26,7 +26,7 @@ export function deliveryPrinter({ json, secret, password, headers }: PrintOption
   }
 }
 
-const headersOf = ({ request }: DeliveryRecord) =>
+const maskHeaders = ({ request }: DeliveryRecord) =>
   Object.entries(request.headers).map(([name, value]) => [
     name,
     plain(isCredential(name, value) ? masked(value) : value),

@@ -21,7 +21,7 @@ export function accessRule({ authorize, origin }: DashboardOptions, logger: Logg
     try {
       const decision: unknown = await within(authorizeTimeoutMs, Promise.resolve(authorize(request)), timedOut)
       if (isResponse(decision)) return decision
-      const reader = readerOf(decision)
+      const reader = readDecision(decision)
       if (reader === undefined) return plain(403, 'You may not see this page.')
       if (isGet(request)) return reader
       if (!reader.mayAct) return plain(403, 'You have read access only: actions need more rights.')
@@ -42,7 +42,7 @@ function timedOut(): never {
   )
 }
 
-function readerOf(decision: unknown): Reader | undefined {
+function readDecision(decision: unknown): Reader | undefined {
   if (decision === true || decision === 'read') return { mayAct: decision === true }
   const { user } = (decision ?? {}) as { readonly user?: unknown }
   return typeof user === 'string' && user !== '' ? { mayAct: true, user } : undefined
@@ -58,12 +58,12 @@ const isGet = ({ method }: Request): boolean => method === 'GET' || method === '
 function isSameOrigin({ headers, url }: Request, expected: string | undefined): boolean {
   const site = headers.get('sec-fetch-site')
   const origin = headers.get('origin') ?? ''
-  const isHost = () => hostOf(origin) === (headers.get('host') ?? new URL(url).host)
+  const isHost = () => parseHost(origin) === (headers.get('host') ?? new URL(url).host)
   if (expected !== undefined) return origin === expected
   return site === null ? isHost() : site === 'same-origin'
 }
 
-function hostOf(origin: string): string | undefined {
+function parseHost(origin: string): string | undefined {
   try {
     return new URL(origin).host
   } catch {

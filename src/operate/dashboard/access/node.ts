@@ -77,11 +77,11 @@ async function toRequest(request: NodeRequest): Promise<Request> {
   if (!URL.canParse(address)) throw new WebhookError('incomplete', 'the URL is invalid')
   if (method === 'GET' || method === 'HEAD') return new Request(address, { method, headers })
   const wasRead = request.readableDidRead === true || request.body !== undefined
-  const body = wasRead ? formFromParsed(request.body) : streamOf(request)
+  const body = wasRead ? formFromParsed(request.body) : toStream(request)
   return new Request(address, { method, headers, body, duplex: 'half' } as RequestInit)
 }
 
-function streamOf(request: NodeRequest): ReadableStream<Uint8Array> {
+function toStream(request: NodeRequest): ReadableStream<Uint8Array> {
   const chunks = request[Symbol.asyncIterator]()
   return new ReadableStream({
     async pull(controller) {

@@ -2,9 +2,9 @@ import { headed } from '../access/respond.ts'
 import type { Answer, PageState } from '../page/page-state.ts'
 import { questionBefore, questionOfPause } from '../page/question.tsx'
 import { setPause, unknownHandler } from './pausing.ts'
-import { addressOf, placeIn } from './place.ts'
+import { makeAddress, placeIn } from './place.ts'
 import { reasonIn, record, store } from './record.ts'
-import { resultOf } from './result.ts'
+import { describeResult } from './result.ts'
 import { type Act, readSelection } from './selection.ts'
 
 type Action = (page: PageState, form: URLSearchParams) => Answer | Response | Promise<Answer | Response>
@@ -52,7 +52,7 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
   const isPartial = action.done < (action.total ?? 0)
   const hasMore = action.replayed !== undefined && action.done > 0
   const more = hasMore ? { text: 'See how it went', address: page.at('job', { id: action.id }) } : undefined
-  return to(page, back, { notice: notices.leave({ text: resultOf(action).join(' '), failed: isPartial, more }) })
+  return to(page, back, { notice: notices.leave({ text: describeResult(action).join(' '), failed: isPartial, more }) })
 }
 
 function stop(page: PageState, form: URLSearchParams): Response {
@@ -68,4 +68,4 @@ async function pause(page: PageState, form: URLSearchParams, what: 'pause' | 're
 }
 
 const to = (page: PageState, place: string, query: Readonly<Record<string, string>>): Response =>
-  new Response(null, { status: 303, headers: headed({ location: addressOf(page, place, query) }) })
+  new Response(null, { status: 303, headers: headed({ location: makeAddress(page, place, query) }) })

@@ -3,7 +3,7 @@ import { namedEvents } from '../../../inbox/operations/operations.ts'
 import { ReplayedEvents } from '../../../inbox/operations/replay-outcome.ts'
 import type { ReadableInbox } from '../../../inbox/reading.ts'
 import type { InboxView } from '../reading/titled.ts'
-import { type Act, keysOf, type Selection } from './selection.ts'
+import { type Act, readKeys, type Selection } from './selection.ts'
 
 export interface BulkAction {
   readonly id: string
@@ -84,7 +84,7 @@ export class BulkActions {
 
   async #run(action: RunningBulkAction, selection: Selection): Promise<void> {
     try {
-      const keys = await keysOf(this.#view, action.act, selection)
+      const keys = await readKeys(this.#view, action.act, selection)
       action.total = keys.length
       const act = oneByOne((key) => this.#act(action.act, key))
       const perSecond = action.act === 'discard' ? undefined : maxPerSecond

@@ -6,7 +6,7 @@ export function placeIn(form: URLSearchParams): string {
   return /^[a-z-]*(\?.*)?$/.test(back) ? back : ''
 }
 
-export function addressOf(page: PageState, place: string, query: Readonly<Record<string, string>> = {}): string {
+export function makeAddress(page: PageState, place: string, query: Readonly<Record<string, string>> = {}): string {
   const [route = '', search] = place.split(/\?(.*)/s)
   return page.at(route, { ...Object.fromEntries(new URLSearchParams(search)), ...query })
 }

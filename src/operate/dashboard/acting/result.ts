@@ -9,7 +9,7 @@ export const words: Record<Act, { readonly ing: string; readonly ed: string; rea
   'stop-handler': { ing: 'Stopping', ed: 'stopped', what: 'event' },
 }
 
-export function resultOf({ act, state, total = 0, done, gone, kept }: BulkAction): readonly string[] {
+export function describeResult({ act, state, total = 0, done, gone, kept }: BulkAction): readonly string[] {
   const { ed, what } = words[act]
   const of = done === total ? '' : `${amount(done)} of `
   const sentences = [`${of}${counted(total, what)} ${ed}.${done > 0 ? nextAfter[act] : ''}`]

@@ -37,7 +37,7 @@ const actedOn: readonly EventState[] = ['dead', 'retrying']
 const isTime = (date: Date): boolean => !Number.isNaN(date.getTime())
 
 /** Lists the keys of a selection, oldest first. */
-export async function keysOf(
+export async function readKeys(
   { inbox, redaction }: InboxView,
   act: Act,
   selection: Selection,

@@ -7,7 +7,7 @@ import type { PageState } from './page-state.ts'
 import type { Row } from './rows.tsx'
 
 /** @param known overdue events already read, by key */
-export async function rowsOf(
+export async function makeRows(
   { subject, pauses }: PageState,
   records: readonly EventRecord[],
   known?: ReadonlyMap<string, OverdueOutcome>,
@@ -22,7 +22,7 @@ export async function rowsOf(
 
 function rowOfRecord({ redaction }: Subject, { event, failedAttempts, receivedAt, ...record }: EventRecord): Row {
   const title = event && redaction.title(event)
-  const message = record.state === 'handled' ? undefined : textOf(failedAttempts.at(-1)?.failures ?? [])
+  const message = record.state === 'handled' ? undefined : joinMessages(failedAttempts.at(-1)?.failures ?? [])
   return { ...record, title, message, at: receivedAt }
 }
 
@@ -30,8 +30,8 @@ export const rowOfDead = ({ diedAt, failures, ...row }: DeadRow): Row => ({
   ...row,
   state: 'dead',
   at: diedAt,
-  message: textOf(failures),
+  message: joinMessages(failures),
 })
 
-const textOf = (failures: readonly HandlerFailure[]): string | undefined =>
+const joinMessages = (failures: readonly HandlerFailure[]): string | undefined =>
   failures.length === 0 ? undefined : failures.map(({ message }) => message).join('; ')

@@ -41,7 +41,8 @@ export async function Attempts({ page, record, waitsFor }: AttemptsProps) {
         <li class={state === 'handled' ? 'emitted success' : state === 'dead' ? 'emitted failure' : 'pending'}>
           {waitsFor === undefined ? (
             <>
-              {endOf(state, attempts)} {(endedAt ?? dueAt) && <Moment at={(endedAt ?? dueAt) as Date} now={now} />}
+              {describeEnd(state, attempts)}{' '}
+              {(endedAt ?? dueAt) && <Moment at={(endedAt ?? dueAt) as Date} now={now} />}
             </>
           ) : (
             <>
@@ -88,7 +89,7 @@ const Failed = ({ attempt, isLast, now }: { attempt: FailedAttempt; isLast: bool
 
 const timeOf = (step: FailedAttempt | Operation): number => ('act' in step ? step.at : step.failedAt).getTime()
 
-function endOf(state: EventRecord['state'], attempts: number): string {
+function describeEnd(state: EventRecord['state'], attempts: number): string {
   if (state === 'waiting') return 'Waiting for its turn'
   if (state === 'running') return `Attempt ${attempts} is running`
   if (state === 'retrying') return 'Next attempt'

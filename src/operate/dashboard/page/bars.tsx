@@ -58,14 +58,14 @@ export function Drawing({ values, inner, tone, isScaled = false }: DrawingProps)
     >
       <path class="ground" d={`M0 ${height - 0.5}H${values.length * step}`} />
       {isScaled && <path class="ground quarter" d={`M0 ${height / 2}H${values.length * step}`} />}
-      <path class={inner ? 'outer' : 'bars'} d={pathOf(values, highest)} />
-      {inner && <path class="bars" d={pathOf(inner, highest)} />}
+      <path class={inner ? 'outer' : 'bars'} d={drawPath(values, highest)} />
+      {inner && <path class="bars" d={drawPath(inner, highest)} />}
     </svg>
   )
 }
 
 /** One bar per value above 0, with a minimum height. */
-function pathOf(values: readonly number[], highest: number): string {
+function drawPath(values: readonly number[], highest: number): string {
   const bars = values.map((value) => {
     if (value === 0) return `m${step} 0`
     const top = Math.round((height - Math.max(1.5, Math.sqrt(value / highest) * (height - 2))) * 10) / 10

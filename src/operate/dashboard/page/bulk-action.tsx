@@ -1,5 +1,5 @@
 import { type BulkAction, takenBy } from '../acting/bulk-actions.ts'
-import { resultOf, words } from '../acting/result.ts'
+import { describeResult, words } from '../acting/result.ts'
 import { amount, counted, PostForm } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 
@@ -11,7 +11,7 @@ export async function showBulkAction(page: PageState): Promise<Answer> {
       status: 404,
       body: <p>It ended long ago, or it runs in another process of your application.</p>,
     }
-  const { outcome, open } = await outcomeOf(action)
+  const { outcome, open } = await readOutcome(action)
   const body = (
     <>
       <Progress page={page} action={action} />
@@ -24,11 +24,11 @@ export async function showBulkAction(page: PageState): Promise<Answer> {
       )}
     </>
   )
-  return { title: titleOf(action), body, changes: action.state === 'running' || open > 0 }
+  return { title: makeTitle(action), body, changes: action.state === 'running' || open > 0 }
 }
 
 /** Describes the outcomes of replayed events, and counts those still open. */
-export async function outcomeOf({ done, replayed }: BulkAction) {
+export async function readOutcome({ done, replayed }: BulkAction) {
   if (done === 0 || replayed === undefined) return { outcome: [], open: 0 }
   const { handled, dead, gone, open } = await replayed.count()
   const outcome = [
@@ -40,7 +40,7 @@ export async function outcomeOf({ done, replayed }: BulkAction) {
   return { outcome, open }
 }
 
-export const titleOf = ({ act, total, state }: BulkAction): string => {
+export const makeTitle = ({ act, total, state }: BulkAction): string => {
   const { ing, what } = words[act]
   const many = total === undefined ? `${what}s` : counted(total, what)
   return state === 'running' ? `${ing} ${many}` : `${ing} ${many}: ${state}`
@@ -70,7 +70,7 @@ function Progress({ page, action }: { page: PageState; action: BulkAction }) {
         </>
       ) : (
         <>
-          {resultOf(action).map((sentence) => (
+          {describeResult(action).map((sentence) => (
             <p>{sentence}</p>
           ))}
           <p data-news>

@@ -2,7 +2,7 @@ import type { PropsWithChildren } from 'hono/jsx'
 import type { HandlerFailure } from '../../../inbox/reading.ts'
 import { visible } from '../reading/bytes.ts'
 import { type Cause, type CauseReport, commonFailures } from '../reading/causes.ts'
-import { byHour, firstOf } from '../reading/first-failure.ts'
+import { byHour, findOldest } from '../reading/first-failure.ts'
 import { Drawing } from './bars.tsx'
 import { amount, counted, cut, Foreign, PostForm } from './elements.tsx'
 import type { PageState } from './page-state.ts'
@@ -85,10 +85,10 @@ function Since({ page: { now }, cause }: CauseProps) {
   const { rows } = cause
   const [newest] = rows
   if (newest === undefined) return null
-  const first = firstOf(rows.map(({ firstFailure }) => firstFailure))
+  const first = findOldest(rows.map(({ firstFailure }) => firstFailure))
   return (
     <>
-      {typesOf(cause)}first <Ago at={first.at} now={now} />
+      {listTypes(cause)}first <Ago at={first.at} now={now} />
       {first.mayBeOlder && ' or earlier'}, last <Ago at={newest.diedAt} now={now} />
     </>
   )
@@ -135,7 +135,7 @@ export function Failures({ failures, isUnreadable }: FailuresProps) {
   )
 }
 
-function typesOf({ rows }: Cause): string {
+function listTypes({ rows }: Cause): string {
   const types = new Set(rows.flatMap(({ type }) => type ?? []))
   const [first] = types
   if (first === undefined) return ''

@@ -1,7 +1,7 @@
 import type { Durations } from '../../../inbox/reading.ts'
 import { durationText } from '../../../internal/duration.ts'
 import { Section } from '../../../internal/page/section.tsx'
-import { type Period, periods, quantileOf, type Slot, sumOf, toSlots } from '../reading/slots.ts'
+import { estimateQuantile, type Period, periods, type Slot, sumSlots, toSlots } from '../reading/slots.ts'
 import type { ActivitySource } from '../subject.ts'
 import { Bars } from './bars.tsx'
 import { amount, Foreign, Scrolling } from './elements.tsx'
@@ -30,9 +30,9 @@ export async function Charts({ page }: { page: PageState }) {
         <p class="quiet">This inbox records no activity. To see it, open the dashboard in the receiver’s process.</p>
       </Section>
     )
-  const period = periodOf(page)
-  const { since, slots } = await slotsOf(page, activity, period)
-  const total = sumOf(slots, since)
+  const period = findPeriod(page)
+  const { since, slots } = await readSlots(page, activity, period)
+  const total = sumSlots(slots, since)
   const axis = { since: slots[0]?.startedAt ?? since, slotMs: period.slotMs, now: page.now }
   return (
     <Section id="activity" title="Activity">
@@ -64,11 +64,11 @@ export async function Charts({ page }: { page: PageState }) {
         {times.map(([kind, label]) => (
           <Bars
             label={label}
-            figure={figureOf(total[kind])}
-            values={slots.map((slot) => quantileOf(slot[kind], 0.99) ?? 0)}
-            inner={slots.map((slot) => quantileOf(slot[kind], 0.5) ?? 0)}
+            figure={formatFigure(total[kind])}
+            values={slots.map((slot) => estimateQuantile(slot[kind], 0.99) ?? 0)}
+            inner={slots.map((slot) => estimateQuantile(slot[kind], 0.5) ?? 0)}
             format={duration}
-            texts={slots.map((slot) => figureOf(slot[kind]))}
+            texts={slots.map((slot) => formatFigure(slot[kind]))}
             axis={axis}
           />
         ))}
@@ -111,20 +111,20 @@ export function ByName({ title, counts = {} }: { title: string; counts: Slot['re
   )
 }
 
-const periodOf = ({ query }: PageState): Period =>
+const findPeriod = ({ query }: PageState): Period =>
   periods.find(({ name }) => name === query.get('period')) ?? periods[0]
 
-async function slotsOf({ now }: PageState, activity: ActivitySource, period: Period) {
+async function readSlots({ now }: PageState, activity: ActivitySource, period: Period) {
   const since = new Date(now.getTime() - period.slots * period.slotMs)
   return { since, slots: toSlots(await activity.read(since), period, now) }
 }
 
 export async function showNumbers(page: PageState): Promise<Answer> {
   const { activity } = page.subject
-  const period = periodOf(page)
+  const period = findPeriod(page)
   const title = `The numbers of the ${period.label.toLowerCase()}`
   if (activity === undefined) return { title, body: <p>This inbox records no activity.</p> }
-  const { slots } = await slotsOf(page, activity, period)
+  const { slots } = await readSlots(page, activity, period)
   return { title, body: <Numbers slots={slots} /> }
 }
 
@@ -134,8 +134,8 @@ const toneOf = (count: string) =>
 /** Rounded: quantiles are estimated, so decimals would be made up. */
 const duration = (ms: number): string => durationText(ms < 10 ? ms : Math.round(ms))
 
-function figureOf(durations: Durations): string {
-  const [median, p99] = [quantileOf(durations, 0.5), quantileOf(durations, 0.99)]
+function formatFigure(durations: Durations): string {
+  const [median, p99] = [estimateQuantile(durations, 0.5), estimateQuantile(durations, 0.99)]
   return median === undefined || p99 === undefined ? '–' : `median ${duration(median)}, p99 ${duration(p99)}`
 }
 
@@ -181,7 +181,9 @@ function Numbers({ slots }: { slots: readonly Slot[] }) {
                 {counts.map(([count]) => (
                   <td>{amount(slot[count])}</td>
                 ))}
-                {times.flatMap(([kind]) => [0.5, 0.99].map((part) => <td>{time(quantileOf(slot[kind], part))}</td>))}
+                {times.flatMap(([kind]) =>
+                  [0.5, 0.99].map((part) => <td>{time(estimateQuantile(slot[kind], part))}</td>),
+                )}
               </tr>
             ))}
           </tbody>

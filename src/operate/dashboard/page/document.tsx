@@ -1,7 +1,7 @@
 import type { Pause } from '../../../inbox/reading.ts'
 import { NoticeLine } from '../../../internal/page/notices.tsx'
 import { Connection, Shell } from '../../../internal/page/shell.tsx'
-import { addressOf } from '../acting/place.ts'
+import { makeAddress } from '../acting/place.ts'
 import type { Answer, PageState } from './page-state.ts'
 import { PauseLines } from './pauses.tsx'
 
@@ -60,7 +60,7 @@ export function Document({ page, answer, pauses, missing }: DocumentProps) {
         </div>
       </header>
       <PauseLines page={page} pauses={pauses} />
-      <NoticeLine notice={page.notice} dismissed={addressOf(page, page.here)} />
+      <NoticeLine notice={page.notice} dismissed={makeAddress(page, page.here)} />
       <main id="main" tabindex={-1} data-still={answer.still ? '' : undefined}>
         <h1 tabindex={-1} data-heading>
           {answer.title}

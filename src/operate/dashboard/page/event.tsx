@@ -1,13 +1,13 @@
-import { overdueOf } from '../../../handlers/expectations.ts'
+import { readOverdueReport } from '../../../handlers/expectations.ts'
 import { type OverdueOutcome, readOverdue } from '../../../handlers/overdue.ts'
 import { pausedFor } from '../../../inbox/operations/paused.ts'
 import type { EventRecord, ReadableInbox } from '../../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../../internal/page/elements.tsx'
 import { Section } from '../../../internal/page/section.tsx'
 import { visible } from '../reading/bytes.ts'
-import { causeOf, failuresOf } from '../reading/causes.ts'
-import { blockerOf, type Story, storyOf } from '../reading/story.ts'
-import { traceIdOf } from '../reading/trace-id.ts'
+import { failuresOf, makeCause } from '../reading/causes.ts'
+import { findBlocker, readStory, type Story } from '../reading/story.ts'
+import { readTraceId } from '../reading/trace-id.ts'
 import { Attempts } from './attempts.tsx'
 import { Failures } from './cause.tsx'
 import { Foreign, PostForm, ReasonField, Scrolling, ShortId, StateMark } from './elements.tsx'
@@ -20,10 +20,10 @@ import { Unreadable } from './unreadable.tsx'
 /** The page of an event or an unreadable delivery. */
 export async function showEvent(page: PageState): Promise<Answer> {
   const key = page.query.get('key') ?? ''
-  const story = await storyOf(page.subject.inbox, key)
+  const story = await readStory(page.subject.inbox, key)
   if (story === undefined) return unknown(page, key)
   const { inbox, order } = page.subject
-  const blocker = order === 'strict' && story.record ? await blockerOf(inbox, story.record) : undefined
+  const blocker = order === 'strict' && story.record ? await findBlocker(inbox, story.record) : undefined
   const overdue = story.record && (await readOverdue(inbox, story.record))
   const begun = overdue && (await inbox.events?.get(overdue.begunBy))
   const waitsFor = story.record && pausedFor(story.record, await page.pauses())
@@ -89,7 +89,7 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
   const { state = 'dead', mediaId, event, dueAt, startedAt, process, handler } = record ?? {}
   const endedAt = record?.endedAt ?? deadLetter?.diedAt
   const receivedAt = record?.receivedAt ?? deadLetter?.receivedAt
-  const trace = traceIdOf(record?.trace ?? deadLetter?.trace)
+  const trace = readTraceId(record?.trace ?? deadLetter?.trace)
   const title = event && page.subject.redaction.title(event)
   return (
     <div class="card">
@@ -117,7 +117,7 @@ function Summary({ page, eventKey, story: { record, deadLetter }, blocker, overd
           <Expectation
             page={page}
             overdue={overdue}
-            begunBy={begun?.type ?? (event && overdueOf(event)?.event.type) ?? 'the first event'}
+            begunBy={begun?.type ?? (event && readOverdueReport(event)?.event.type) ?? 'the first event'}
           />
         )}
         <Time name={overdue ? 'Due' : 'Received'} at={receivedAt} now={page.now} />
@@ -205,7 +205,7 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
 
 function Cause({ page, story: { deadLetter } }: Pick<StoryProps, 'page' | 'story'>) {
   if (deadLetter === undefined) return null
-  const { id, isUnreadable } = causeOf(deadLetter)
+  const { id, isUnreadable } = makeCause(deadLetter)
   return (
     <Section id="cause" title={isUnreadable ? 'Why it could not be parsed' : 'Why it was given up'}>
       <Failures failures={failuresOf(deadLetter)} isUnreadable={isUnreadable} />
@@ -219,7 +219,7 @@ function Cause({ page, story: { deadLetter } }: Pick<StoryProps, 'page' | 'story
 function Payload({ page, record: { event, state } }: { page: PageState; record: EventRecord }) {
   const payload = event && page.subject.redaction.payload(event)
   return (
-    <Section id="payload" title={event && overdueOf(event) ? 'Payload of the event that began it' : 'Payload'}>
+    <Section id="payload" title={event && readOverdueReport(event) ? 'Payload of the event that began it' : 'Payload'}>
       {payload ? (
         <Scrolling label="The payload as sent">
           <pre dir="ltr">{visible(JSON.stringify(payload, undefined, 2))}</pre>

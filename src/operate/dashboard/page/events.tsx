@@ -2,7 +2,7 @@ import { overdueType } from '../../../handlers/expectations.ts'
 import type { EventState, InboxEvents } from '../../../inbox/reading.ts'
 import { Choice, Field } from '../../../internal/page/fields.tsx'
 import { titledLimit } from '../reading/titled.ts'
-import { rowsOf } from './as-row.ts'
+import { makeRows } from './as-row.ts'
 import { amount } from './elements.tsx'
 import { type EventFilter, type Listed, listedBy } from './listed.tsx'
 import type { Answer, PageState } from './page-state.ts'
@@ -65,7 +65,7 @@ async function List({ page, filter, listed: { records, begin, total } }: ListPro
         some={<SomeButtons page={page} state={state} />}
         all={actsOnAll && <All state={state} count={typeof count === 'number' ? count : undefined} />}
       >
-        <Rows page={page} rows={await rowsOf(page, records)} timeName="Received" selectable={['dead', 'retrying']} />
+        <Rows page={page} rows={await makeRows(page, records)} timeName="Received" selectable={['dead', 'retrying']} />
       </SelectionForm>
     </>
   )

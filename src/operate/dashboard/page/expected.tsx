@@ -2,7 +2,7 @@ import { overdueType } from '../../../handlers/expectations.ts'
 import type { ReportedOverdue } from '../../../handlers/overdue.ts'
 import type { OpenExpectation } from '../../../inbox/reading.ts'
 import { Section } from '../../../internal/page/section.tsx'
-import { rowsOf } from './as-row.ts'
+import { makeRows } from './as-row.ts'
 import { ByName } from './charts.tsx'
 import { Count } from './counts.tsx'
 import { amount, Foreign } from './elements.tsx'
@@ -64,7 +64,7 @@ async function Overdue({ page, found }: { page: PageState; found: readonly Repor
       ) : (
         <>
           <ByName title="By rule" counts={missingByRule(found)} />
-          <Rows page={page} rows={await rowsOf(page, records, known)} timeName="Due" />
+          <Rows page={page} rows={await makeRows(page, records, known)} timeName="Due" />
         </>
       )}
     </Section>

@@ -29,7 +29,7 @@ async function* deadLines({ inbox, redaction }: Subject, query: URLSearchParams)
     const { key, event, unreadable, receivedAt, diedAt, attempts, completed } = deadLetter
     const of = { key, type: event?.type, mediaId: event?.mediaId, title: event && redaction.title(event) }
     const payload = event && redaction.payload(event)
-    const body = unreadable && bodyOf(redaction.bytes(unreadable))
+    const body = unreadable && encodeBody(redaction.bytes(unreadable))
     yield { ...of, receivedAt, diedAt, attempts, completed, failures: failuresOf(deadLetter), payload, ...body }
   }
 }
@@ -46,7 +46,7 @@ async function* eventLines({ inbox, redaction }: Subject, query: URLSearchParams
 }
 
 /** UTF-8 as text, other bytes in base64. */
-function bodyOf(bytes: Uint8Array | undefined): { body: string } | { bodyBase64: string } | undefined {
+function encodeBody(bytes: Uint8Array | undefined): { body: string } | { bodyBase64: string } | undefined {
   if (bytes === undefined) return undefined
   try {
     return { body: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) }

@@ -1,4 +1,4 @@
-import { keyOf, mediaBeginning } from '../../../inbox/operations/finding.ts'
+import { findKey, mediaBeginning } from '../../../inbox/operations/finding.ts'
 import { headed } from '../access/respond.ts'
 import { storyOfMedia } from '../reading/story.ts'
 import type { PageState } from './page-state.ts'
@@ -7,7 +7,7 @@ import type { PageState } from './page-state.ts'
 export async function find({ subject: { inbox }, query, at }: PageState): Promise<Response> {
   const typed = query.get('q')?.trim() ?? ''
   if (typed === '') return to(at(''))
-  const key = await keyOf(inbox, typed)
+  const key = await findKey(inbox, typed)
   if (((await inbox.events?.get(key)) ?? (await inbox.deadLetters.get(key))) !== undefined)
     return to(at('event', { key }))
   const matches = (await storyOfMedia(inbox, typed)).length > 0 ? [] : await mediaBeginning(inbox, typed)

@@ -23,10 +23,10 @@ export interface Listed {
 }
 
 export function listedBy(page: PageState, events: InboxEvents, { title, ...filter }: EventFilter): Promise<Listed> {
-  return title === undefined ? listOf(page, events, filter) : foundOf(page, title, filter)
+  return title === undefined ? readList(page, events, filter) : findTitled(page, title, filter)
 }
 
-async function listOf(page: PageState, events: InboxEvents, filter: Omit<EventFilter, 'title'>): Promise<Listed> {
+async function readList(page: PageState, events: InboxEvents, filter: Omit<EventFilter, 'title'>): Promise<Listed> {
   const { state, type } = filter
   const cursor = page.query.get('cursor') || undefined
   const found = await events.list({
@@ -46,10 +46,10 @@ async function listOf(page: PageState, events: InboxEvents, filter: Omit<EventFi
       {found.cursor === undefined ? <span /> : <a href={page.at('events', next)}>Older →</a>}
     </nav>
   )
-  return { records, begin, total: await countOf(page, filter), hasMore: found.cursor !== undefined, pager }
+  return { records, begin, total: await countEvents(page, filter), hasMore: found.cursor !== undefined, pager }
 }
 
-async function foundOf(page: PageState, title: string, filter: Omit<EventFilter, 'title'>): Promise<Listed> {
+async function findTitled(page: PageState, title: string, filter: Omit<EventFilter, 'title'>): Promise<Listed> {
   const found = await eventsTitled(page.subject, { title, ...filter })
   const { current, last, offset: begin } = pageAt(Number(page.query.get('page')), found.length, pageSize)
   const address = (number: number) => page.at('events', { ...filter, title, page: String(number) })
@@ -64,7 +64,7 @@ const longestFirst = (records: readonly EventRecord[]): readonly EventRecord[] =
 const startOf = ({ startedAt }: EventRecord): number => startedAt?.getTime() ?? Number.MAX_SAFE_INTEGER
 
 /** Counts the events of a filter, where stats or the grouped dead letters suffice. */
-async function countOf(
+async function countEvents(
   { subject: { causes }, stats: read }: PageState,
   { state, type }: Omit<EventFilter, 'title'>,
 ): Promise<number | string | undefined> {

@@ -3,8 +3,8 @@ import type { DeadLetter } from '../../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../../internal/page/elements.tsx'
 import { Pager, pageAt } from '../../../internal/page/pager.tsx'
 import { Section } from '../../../internal/page/section.tsx'
-import { storyOfMedia, unreadableOf } from '../reading/story.ts'
-import { rowOfDead, rowsOf } from './as-row.ts'
+import { findUnreadable, storyOfMedia } from '../reading/story.ts'
+import { makeRows, rowOfDead } from './as-row.ts'
 import { amount, Foreign } from './elements.tsx'
 import { whyUnknown } from './event.tsx'
 import { whatIsKept } from './events.tsx'
@@ -28,11 +28,11 @@ export async function showMedia(page: PageState): Promise<Answer> {
   const { deadLetters, expected = 0 } = await page.stats()
   const open =
     expected > 0 ? ((await inbox.expected?.(searchedOpen)) ?? []).filter(({ mediaId }) => mediaId === id) : []
-  const unreadable = await unreadableOf(page.subject, await causes.read(deadLetters), id)
+  const unreadable = await findUnreadable(page.subject, await causes.read(deadLetters), id)
   const { current, last, offset } = pageAt(Number(page.query.get('page')), records.length, pageSize)
   // Page 1 has the newest events: the operator wants the outcome first.
   const end = records.length - offset
-  const rows = await rowsOf(page, records.slice(Math.max(0, end - pageSize), end))
+  const rows = await makeRows(page, records.slice(Math.max(0, end - pageSize), end))
   const isUnknown = rows.length + open.length === 0
   const title = records.map(({ event }) => event && redaction.title(event)).findLast((each) => each !== undefined)
   return {
@@ -101,7 +101,7 @@ const Mentions = ({ page, unreadable }: { page: PageState; unreadable: readonly 
     )}
     <Rows
       page={page}
-      rows={unreadable.slice(0, shownUnreadable).map((each) => rowOfDead(page.subject.causes.rowOf(each)))}
+      rows={unreadable.slice(0, shownUnreadable).map((each) => rowOfDead(page.subject.causes.makeRow(each)))}
       timeName="Received"
     />
   </Section>

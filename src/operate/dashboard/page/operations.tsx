@@ -2,7 +2,7 @@ import { keptOperations } from '../../../inbox/operations/operations.ts'
 import type { Operation } from '../../../inbox/reading.ts'
 import { Pager, pageAt } from '../../../internal/page/pager.tsx'
 import { Section } from '../../../internal/page/section.tsx'
-import { outcomeOf, titleOf } from './bulk-action.tsx'
+import { makeTitle, readOutcome } from './bulk-action.tsx'
 import { counted, Foreign } from './elements.tsx'
 import type { Answer, PageState } from './page-state.ts'
 import { Ago } from './times.tsx'
@@ -35,7 +35,7 @@ export async function LastOperations({ page, eventKey, cause, areAll = false }: 
       <ul>
         {running.map((action) => (
           <li>
-            <a href={page.at('job', { id: action.id })}>{titleOf(action)}</a>,{' '}
+            <a href={page.at('job', { id: action.id })}>{makeTitle(action)}</a>,{' '}
             <Ago at={action.startedAt} now={page.now} />
           </li>
         ))}
@@ -60,7 +60,7 @@ export const showOperations = async (page: PageState): Promise<Answer> => ({
 export async function Done({ page, operation }: { page: PageState; operation: Operation }) {
   const { by, act, at, count = 1, handler, reason, job: id = '' } = operation
   const action = page.subject.bulkActions.get(id)
-  const { outcome } = action ? await outcomeOf(action) : { outcome: [] }
+  const { outcome } = action ? await readOutcome(action) : { outcome: [] }
   const isPause = act === 'pause' || act === 'resume'
   return (
     <>

@@ -1,7 +1,7 @@
 import type { EventRecord, EventState } from '../../../inbox/reading.ts'
 import { Section } from '../../../internal/page/section.tsx'
 import { type CauseReport, groupedLimit } from '../reading/causes.ts'
-import { rowsOf } from './as-row.ts'
+import { makeRows } from './as-row.ts'
 import { CauseList } from './cause.tsx'
 import { Charts } from './charts.tsx'
 import { Counts } from './counts.tsx'
@@ -20,11 +20,11 @@ export async function showOverview(page: PageState): Promise<Answer> {
   const { inbox, causes, isQueue } = page.subject
   const stats = await page.stats()
   const report = await causes.read(stats.deadLetters)
-  const retrying = stats.retrying > 0 ? await oldestOf(page, 'retrying', shownEvents) : []
-  const [running] = stats.running > 0 ? await oldestOf(page, 'running', 1) : []
+  const retrying = stats.retrying > 0 ? await readOldest(page, 'retrying', shownEvents) : []
+  const [running] = stats.running > 0 ? await readOldest(page, 'running', 1) : []
   const oldest = {
     waiting:
-      stats.oldestWaitingAt ?? (stats.waiting > 0 ? (await oldestOf(page, 'waiting', 1))[0]?.receivedAt : undefined),
+      stats.oldestWaitingAt ?? (stats.waiting > 0 ? (await readOldest(page, 'waiting', 1))[0]?.receivedAt : undefined),
     running: running?.receivedAt,
     retrying: retrying[0]?.receivedAt,
     dead: report.isWhole ? report.oldest : undefined,
@@ -48,7 +48,7 @@ export async function showOverview(page: PageState): Promise<Answer> {
   }
 }
 
-const oldestOf = async (
+const readOldest = async (
   { subject: { inbox } }: PageState,
   state: EventState,
   limit: number,
@@ -87,7 +87,7 @@ function Failing({ page, report: { causes, isWhole } }: { page: PageState; repor
 }
 
 async function Retrying({ page, records, total }: { page: PageState; records: readonly EventRecord[]; total: number }) {
-  const rows = await rowsOf(page, records)
+  const rows = await makeRows(page, records)
   const count = (await retryable(page)) ?? total
   return (
     <Section id="retrying" title="Waiting for a retry">

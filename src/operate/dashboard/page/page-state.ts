@@ -2,8 +2,8 @@ import type { Child } from 'hono/jsx'
 import type { InboxStats, Pause } from '../../../inbox/reading.ts'
 import type { Notice } from '../../../internal/page/notices.tsx'
 import type { Reader } from '../access/access.ts'
+import { findRoute } from '../find-route.ts'
 import type { OverdueReport } from '../reading/overdue-reports.ts'
-import { routeOf } from '../route-of.ts'
 import type { Subject } from '../subject.ts'
 
 /** What every component of a page gets. */
@@ -39,13 +39,13 @@ export interface Answer {
 }
 
 /** @param path where the dashboard is mounted */
-export function stateOf(
+export function makePageState(
   subject: Subject,
   path: string,
   { origin, pathname, searchParams: given }: URL,
   reader: Reader,
 ): PageState {
-  const route = routeOf(pathname, path)
+  const route = findRoute(pathname, path)
   const query = new URLSearchParams(given)
   const notice = subject.notices.take(query.get('notice') ?? undefined)
   query.delete('notice')

@@ -1,5 +1,5 @@
-import { addressOf, placeIn } from '../acting/place.ts'
-import { keysOf, readSelection, type Selection } from '../acting/selection.ts'
+import { makeAddress, placeIn } from '../acting/place.ts'
+import { readKeys, readSelection, type Selection } from '../acting/selection.ts'
 import { visible } from '../reading/bytes.ts'
 import { commonFailures } from '../reading/causes.ts'
 import { Failures } from './cause.tsx'
@@ -9,10 +9,10 @@ import type { Answer, PageState } from './page-state.ts'
 /** Asks for confirmation before a discard. Stateless: the form carries the whole selection. */
 export async function questionBefore(page: PageState, form: URLSearchParams): Promise<Answer> {
   const selection = readSelection(form)
-  const keys = await keysOf(page.subject, 'discard', selection)
+  const keys = await readKeys(page.subject, 'discard', selection)
   const what = keys.length === 1 ? 'this dead letter' : counted(keys.length, 'dead letter')
   const hidden = Object.fromEntries([...form].filter(([name]) => name !== 'key' && name !== 'reason'))
-  const back = addressOf(page, placeIn(form))
+  const back = makeAddress(page, placeIn(form))
   const cause = await causeIn(page, selection)
   if (keys.length === 0)
     return {
@@ -63,7 +63,7 @@ export function questionOfPause(page: PageState, form: URLSearchParams, handler:
         </p>
         <PostForm page={page} action="pause" hidden={{ ...Object.fromEntries(form), confirmed: 'yes' }}>
           <button type="submit">Pause it anyway</button>
-          <a href={addressOf(page, placeIn(form))}>Cancel</a>
+          <a href={makeAddress(page, placeIn(form))}>Cancel</a>
         </PostForm>
       </div>
     ),

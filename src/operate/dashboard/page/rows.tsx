@@ -61,7 +61,7 @@ export function Rows({ page, rows, timeName, selectable: states = [], without, o
             {selectable.length > 0 && (
               <td class="select">
                 {selectable.includes(row.state) && row.waitsFor === undefined && (
-                  <input type="checkbox" name="key" value={row.key} aria-label={`Select ${nameOf(row)}`} />
+                  <input type="checkbox" name="key" value={row.key} aria-label={`Select ${describeRow(row)}`} />
                 )}
               </td>
             )}
@@ -186,5 +186,5 @@ export const Awaited = ({
   </>
 )
 
-const nameOf = ({ type = 'unreadable delivery', title, mediaId, key }: Row): string =>
+const describeRow = ({ type = 'unreadable delivery', title, mediaId, key }: Row): string =>
   cut(`${type} ${title ?? mediaId ?? key}`, 60)

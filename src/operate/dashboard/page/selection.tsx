@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx'
-import { keysOf } from '../acting/selection.ts'
+import { readKeys } from '../acting/selection.ts'
 import { amount, ReasonField } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 
@@ -26,7 +26,7 @@ export const Range = ({ begin, count, total, lines }: RangeProps) => (
 /** Counts what "Retry all" would start. `undefined` if nothing is paused: all retrying events. */
 export async function retryable({ subject, now: until, pauses }: PageState, type?: string) {
   if ((await pauses()).length === 0) return undefined
-  return (await keysOf(subject, 'retry', { scope: 'events', state: 'retrying', type, until })).length
+  return (await readKeys(subject, 'retry', { scope: 'events', state: 'retrying', type, until })).length
 }
 
 export const ReplaySelected = () => (

@@ -1,12 +1,12 @@
 import type { UnreadableDelivery } from '../../../inbox/reading.ts'
 import { Section } from '../../../internal/page/section.tsx'
-import { textOf } from '../reading/bytes.ts'
+import { showBytes } from '../reading/bytes.ts'
 import { amount, Scrolling } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 
 export function Unreadable({ page, unreadable }: { page: PageState; unreadable: UnreadableDelivery }) {
   const bytes = page.subject.redaction.bytes(unreadable)
-  const shown = bytes && textOf(bytes)
+  const shown = bytes && showBytes(bytes)
   return (
     <Section id="body" title="Body">
       <p class="quiet">

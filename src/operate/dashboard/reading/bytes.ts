@@ -2,15 +2,15 @@
 const longestDump = 4_096
 
 /** Decodes bytes as UTF-8, or else dumps them in hex. */
-export function textOf(bytes: Uint8Array): { readonly text: string; readonly isDump: boolean } {
+export function showBytes(bytes: Uint8Array): { readonly text: string; readonly isDump: boolean } {
   try {
     return { text: visible(new TextDecoder('utf-8', { fatal: true }).decode(bytes)), isDump: false }
   } catch {
-    return { text: dumpOf(bytes), isDump: true }
+    return { text: hexDump(bytes), isDump: true }
   }
 }
 
-function dumpOf(bytes: Uint8Array): string {
+function hexDump(bytes: Uint8Array): string {
   const lines: string[] = []
   for (let offset = 0; offset < Math.min(bytes.length, longestDump); offset += 16) {
     const row = [...bytes.subarray(offset, offset + 16)]

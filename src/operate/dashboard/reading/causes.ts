@@ -1,8 +1,8 @@
 import type { DeadLetter, HandlerFailure, ReadableInbox } from '../../../inbox/reading.ts'
 import { eachDeadLetter } from './each.ts'
-import { type FirstFailure, firstFailureOf } from './first-failure.ts'
+import { type FirstFailure, findFirstFailure } from './first-failure.ts'
 import type { Redaction } from './redaction.ts'
-import { templateOf } from './template.ts'
+import { makeTemplate } from './template.ts'
 
 /** How many dead letters are grouped, newest first. */
 export const groupedLimit = 10_000
@@ -79,10 +79,10 @@ export class Causes {
       read++
       if (seen.has(deadLetter.key)) continue
       seen.add(deadLetter.key)
-      const cause = causeOf(deadLetter)
+      const cause = makeCause(deadLetter)
       const known = causes.get(cause.id) ?? cause
       causes.set(cause.id, known)
-      known.rows.push(this.rowOf(deadLetter))
+      known.rows.push(this.makeRow(deadLetter))
       oldest = deadLetter.diedAt
     }
     const sorted = [...causes.values()].sort((a, b) => b.rows.length - a.rows.length)
@@ -92,7 +92,7 @@ export class Causes {
     return report
   }
 
-  rowOf(deadLetter: DeadLetter): DeadRow {
+  makeRow(deadLetter: DeadLetter): DeadRow {
     const { key, event, diedAt, attempts } = deadLetter
     const title = event && this.#redaction.title(event)
     return {
@@ -103,7 +103,7 @@ export class Causes {
       diedAt,
       attempts,
       failures: failuresOf(deadLetter),
-      firstFailure: firstFailureOf(deadLetter),
+      firstFailure: findFirstFailure(deadLetter),
     }
   }
 }
@@ -113,15 +113,15 @@ export function commonFailures({ rows }: Cause): readonly HandlerFailure[] {
   const [newest] = rows
   return (newest?.failures ?? []).map(({ handler, message }, index) => ({
     handler,
-    message: rows.every(({ failures }) => failures[index]?.message === message) ? message : templateOf(message),
+    message: rows.every(({ failures }) => failures[index]?.message === message) ? message : makeTemplate(message),
   }))
 }
 
 /** Returns the cause of a dead letter, without rows. */
-export function causeOf(deadLetter: DeadLetter): Cause {
+export function makeCause(deadLetter: DeadLetter): Cause {
   const isUnreadable = deadLetter.unreadable !== undefined
-  const same = failuresOf(deadLetter).map(({ handler, message }) => [handler, templateOf(message)])
-  return { id: hashOf(JSON.stringify([isUnreadable, same])), isUnreadable, rows: [] }
+  const same = failuresOf(deadLetter).map(({ handler, message }) => [handler, makeTemplate(message)])
+  return { id: hashText(JSON.stringify([isUnreadable, same])), isUnreadable, rows: [] }
 }
 
 /** The failures of the last attempt, or why the delivery could not be parsed. */
@@ -129,7 +129,7 @@ export const failuresOf = ({ unreadable, failures }: DeadLetter): readonly Handl
   unreadable === undefined ? failures : [{ handler: 'none', message: unreadable.reason }]
 
 /** Hashes with cyrb53 (53 bits): short ids for a few hundred causes. Not for security. */
-function hashOf(text: string): string {
+function hashText(text: string): string {
   let [high, low] = [0xdeadbeef, 0x41c6ce57]
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index)

@@ -1,5 +1,5 @@
 import type { DeadLetter } from '../../../inbox/reading.ts'
-import { type CauseReport, causeOf, type DeadRow, failuresOf } from './causes.ts'
+import { type CauseReport, type DeadRow, failuresOf, makeCause } from './causes.ts'
 import type { Redaction } from './redaction.ts'
 import { contains } from './titled.ts'
 
@@ -12,14 +12,14 @@ export type DeadFilter = { readonly [Name in (typeof names)[number]]?: string }
 export function readDeadFilter(given: URLSearchParams): DeadFilter {
   const found = names.flatMap((name) => {
     const value = given.get(name)?.trim()
-    const isUsed = value && (name === 'since' || name === 'before' ? timeOf(value) !== undefined : true)
+    const isUsed = value && (name === 'since' || name === 'before' ? parseTime(value) !== undefined : true)
     return isUsed ? [[name, value]] : []
   })
   return Object.fromEntries(found)
 }
 
 /** Parses the UTC time of a `datetime-local` field. */
-function timeOf(text: string | undefined): Date | undefined {
+function parseTime(text: string | undefined): Date | undefined {
   const time = new Date(text?.endsWith('Z') ? text : `${text}Z`)
   return Number.isNaN(time.getTime()) ? undefined : time
 }
@@ -34,14 +34,14 @@ export function rowsFound({ causes }: CauseReport, filter: DeadFilter): readonly
 
 /** Matches a dead letter against a filter. Hidden titles never match. */
 export function matchesFilter(deadLetter: DeadLetter, filter: DeadFilter, redaction: Redaction): boolean {
-  if (filter.cause !== undefined && causeOf(deadLetter).id !== filter.cause) return false
+  if (filter.cause !== undefined && makeCause(deadLetter).id !== filter.cause) return false
   const { event, diedAt } = deadLetter
   const title = filter.text !== undefined && event ? redaction.title(event) : undefined
   return isFound({ diedAt, failures: failuresOf(deadLetter), title }, filter)
 }
 
 function isFound({ diedAt, failures, title }: Pick<DeadRow, 'diedAt' | 'failures' | 'title'>, filter: DeadFilter) {
-  const [since, before, { text }] = [timeOf(filter.since), timeOf(filter.before), filter]
+  const [since, before, { text }] = [parseTime(filter.since), parseTime(filter.before), filter]
   return (
     (since === undefined || diedAt >= since) &&
     (before === undefined || diedAt < before) &&

@@ -1,6 +1,6 @@
 import { maxFailedAttempts } from '../../../inbox/engine/stored.ts'
 import type { DeadLetter } from '../../../inbox/reading.ts'
-import { templateOf } from './template.ts'
+import { makeTemplate } from './template.ts'
 
 /** When a dead letter first failed for its current cause. Failed replays do not reset it. */
 export interface FirstFailure {
@@ -10,12 +10,12 @@ export interface FirstFailure {
 }
 
 /** Finds the first attempt in which the same handlers failed with the same errors as in the last attempt. */
-export function firstFailureOf({ failures, failedAttempts = [], diedAt }: DeadLetter): FirstFailure {
-  const same = failures.map((failure) => ({ ...failure, template: templateOf(failure.message) }))
+export function findFirstFailure({ failures, failedAttempts = [], diedAt }: DeadLetter): FirstFailure {
+  const same = failures.map((failure) => ({ ...failure, template: makeTemplate(failure.message) }))
   const index = failedAttempts.findIndex((attempt) =>
     same.every(({ handler, message, template }) =>
       attempt.failures.some(
-        (other) => other.handler === handler && (other.message === message || templateOf(other.message) === template),
+        (other) => other.handler === handler && (other.message === message || makeTemplate(other.message) === template),
       ),
     ),
   )
@@ -23,7 +23,7 @@ export function firstFailureOf({ failures, failedAttempts = [], diedAt }: DeadLe
   return { at: failedAttempts[index]?.failedAt ?? diedAt, mayBeOlder }
 }
 
-export const firstOf = (failures: readonly FirstFailure[]): FirstFailure => ({
+export const findOldest = (failures: readonly FirstFailure[]): FirstFailure => ({
   at: new Date(failures.reduce((oldest, { at }) => Math.min(oldest, at.getTime()), Number.POSITIVE_INFINITY)),
   mayBeOlder: failures.some(({ mayBeOlder }) => mayBeOlder),
 })

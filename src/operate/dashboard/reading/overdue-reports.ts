@@ -4,9 +4,9 @@ import type { InboxStats, ReadableInbox } from '../../../inbox/reading.ts'
 /** Cache lifetime (ms). Each overdue event costs a read of its media item's history. */
 const keptMs = 5_000
 
-export type OverdueReport = Awaited<ReturnType<typeof reportOf>>
+export type OverdueReport = Awaited<ReturnType<typeof readReport>>
 
-async function reportOf(inbox: ReadableInbox) {
+async function readReport(inbox: ReadableInbox) {
   const { found, hasMore } = await newestOverdue(inbox)
   return { found, hasMore, missing: found.filter(({ overdue }) => overdue.outcome !== 'came').length }
 }
@@ -24,7 +24,7 @@ export class OverdueReports {
     // An expectation that falls due leaves `expected`.
     const fingerprint = `${expected} ${deadLetters}`
     if (this.#last?.fingerprint !== fingerprint || performance.now() > this.#last.until) {
-      const report = reportOf(this.#inbox)
+      const report = readReport(this.#inbox)
       this.#last = { fingerprint, until: performance.now() + keptMs, report }
       report.catch(() => {
         this.#last = undefined

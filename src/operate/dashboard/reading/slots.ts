@@ -20,17 +20,17 @@ export type Slot = ActivityMinute
 export function toSlots(minutes: readonly ActivityMinute[], { slotMs, slots }: Period, now: Date): readonly Slot[] {
   const last = Math.floor(now.getTime() / slotMs)
   const sums = Array.from({ length: slots }, (_, index): Slot => {
-    return sumOf([], new Date((last - slots + 1 + index) * slotMs))
+    return sumSlots([], new Date((last - slots + 1 + index) * slotMs))
   })
   for (const [index, sum] of sums.entries()) {
     const from = sum.startedAt.getTime()
     const within = minutes.filter(({ startedAt }) => startedAt.getTime() >= from && startedAt.getTime() < from + slotMs)
-    if (within.length > 0) sums[index] = sumOf(within, sum.startedAt)
+    if (within.length > 0) sums[index] = sumSlots(within, sum.startedAt)
   }
   return sums
 }
 
-export function sumOf(parts: readonly Slot[], startedAt: Date): Slot {
+export function sumSlots(parts: readonly Slot[], startedAt: Date): Slot {
   const sum = (count: 'accepted' | 'duplicates' | 'ignored' | 'rejected' | 'handled' | 'failed') =>
     parts.reduce((total, part) => total + part[count], 0)
   const durations = (kind: 'acknowledgement' | 'handling') =>
@@ -62,7 +62,7 @@ function byName(parts: readonly Slot[], kind: 'rejectedBy' | 'failedBy'): Readon
  * Estimates a quantile (ms) by linear interpolation within a bucket. `undefined` without durations.
  * @param part 0.5 for the median
  */
-export function quantileOf(durations: Durations, part: number): number | undefined {
+export function estimateQuantile(durations: Durations, part: number): number | undefined {
   const total = durations.reduce((sum, count) => sum + count, 0)
   if (total === 0) return undefined
   const rank = part * total

@@ -10,15 +10,15 @@ export interface Story {
   readonly deadLetter: DeadLetter | undefined
 }
 
-export async function storyOf(inbox: ReadableInbox, key: string): Promise<Story | undefined> {
+export async function readStory(inbox: ReadableInbox, key: string): Promise<Story | undefined> {
   const record = await inbox.events?.get(key)
   if (record !== undefined && record.state !== 'dead') return { record, deadLetter: undefined }
   const deadLetter = await inbox.deadLetters.get(key)
   if (deadLetter === undefined) return record && { record, deadLetter }
-  return { record: record ?? recordOf(deadLetter), deadLetter }
+  return { record: record ?? toRecord(deadLetter), deadLetter }
 }
 
-const recordOf = (deadLetter: DeadLetter): EventRecord | undefined =>
+const toRecord = (deadLetter: DeadLetter): EventRecord | undefined =>
   deadLetter.event && deadRecord({ ...deadLetter, event: deadLetter.event })
 
 /** Lists the events of a media item in order of acceptance: only dead letters, if the inbox lists nothing else. */
@@ -27,14 +27,14 @@ export async function storyOfMedia(inbox: ReadableInbox, mediaId: string): Promi
   if (inbox.events !== undefined) return (await inbox.events.list({ mediaId, limit: 1_000 })).events.toReversed()
   const records: EventRecord[] = []
   for await (const deadLetter of eachDeadLetter(inbox, groupedLimit)) {
-    const record = deadLetter.event?.mediaId === mediaId ? recordOf(deadLetter) : undefined
+    const record = deadLetter.event?.mediaId === mediaId ? toRecord(deadLetter) : undefined
     if (record !== undefined) records.push(record)
   }
   return records.sort((a, b) => a.receivedAt.getTime() - b.receivedAt.getTime())
 }
 
 /** Finds the retrying event that blocks a waiting one (head-of-line blocking in strict order). */
-export async function blockerOf(inbox: ReadableInbox, waiting: EventRecord): Promise<EventRecord | undefined> {
+export async function findBlocker(inbox: ReadableInbox, waiting: EventRecord): Promise<EventRecord | undefined> {
   if (waiting.state !== 'waiting') return undefined
   const records = await storyOfMedia(inbox, waiting.mediaId)
   const position = records.findIndex(({ key }) => key === waiting.key)
@@ -45,7 +45,7 @@ export async function blockerOf(inbox: ReadableInbox, waiting: EventRecord): Pro
 const searchedUnreadable = 100
 
 /** Finds unreadable deliveries whose bytes contain a media id. Hidden bytes are not searched: they could be guessed. */
-export async function unreadableOf(
+export async function findUnreadable(
   { inbox, redaction }: InboxView,
   { causes }: CauseReport,
   mediaId: string,

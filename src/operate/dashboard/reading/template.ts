@@ -52,7 +52,7 @@ function isCode(digits: string, before: string, after: string): boolean {
 }
 
 /** Replaces numbers, ids and quoted parts by `#`. Keeps statuses and error codes. */
-export function templateOf(message: string): string {
+export function makeTemplate(message: string): string {
   return withoutQuoted(message.slice(0, 2 * longestMessage))
     .replace(/\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/gi, '#')
     .replace(/\b(?=\w*\d)[\w-]{12,}\b/g, '#')

@@ -23,7 +23,7 @@ export interface LifecycleEvent {
 export const eventIntervalNs = 2_716_057_313n
 
 /** Lists a media item's events from upload to end, in order. */
-export function lifecycleOf({
+export function makeLifecycle({
   qualities,
   fails = false,
 }: Pick<MediaFacts, 'qualities' | 'fails'>): readonly LifecycleEvent[] {
@@ -39,7 +39,7 @@ export function lifecycleOf({
 }
 
 /** @param at the emission time, in nanoseconds since 1970 */
-export function payloadOf(media: MediaFacts, { type, quality }: LifecycleEvent, at: bigint): Payload {
+export function makePayload(media: MediaFacts, { type, quality }: LifecycleEvent, at: bigint): Payload {
   return {
     type,
     emitted_at: timestamp(at),

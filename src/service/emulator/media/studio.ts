@@ -1,9 +1,9 @@
 import { WebhookError } from '../../../errors.ts'
 import type { Payload } from '../../../testing/payload.ts'
 import type { Changes } from '../shared/changes.ts'
-import { type Clock, dateOf } from '../shared/clock.ts'
+import { type Clock, toDate } from '../shared/clock.ts'
 import { RecentItems } from '../shared/recent-items.ts'
-import { eventIntervalNs, type LifecycleEvent, lifecycleOf, payloadOf } from './lifecycle.ts'
+import { eventIntervalNs, type LifecycleEvent, makeLifecycle, makePayload } from './lifecycle.ts'
 import type { Media, MediaInput } from './media.ts'
 import { readMediaInput } from './media.ts'
 
@@ -57,8 +57,8 @@ export class Studio {
       id: newId(),
       userId,
       ...properties,
-      createdAt: dateOf(clock()),
-      timeline: lifecycleOf(properties).map((event) => ({ ...event, sendingIds: [] })),
+      createdAt: toDate(clock()),
+      timeline: makeLifecycle(properties).map((event) => ({ ...event, sendingIds: [] })),
       state: 'encoding',
     }
     return this.#emit(media)
@@ -88,8 +88,8 @@ export class Studio {
   #emit(media: Media): Media {
     const index = media.timeline.findIndex(({ emittedAt }) => emittedAt === undefined)
     const isLast = index === media.timeline.length - 1
-    const event = lifecycleOf(media)[index] as LifecycleEvent
-    const payload = payloadOf(media, event, this.#options.clock())
+    const event = makeLifecycle(media)[index] as LifecycleEvent
+    const payload = makePayload(media, event, this.#options.clock())
     const entry = { ...event, emittedAt: payload.emitted_at, sendingIds: this.#options.emit(payload) }
     const emitted: Media = {
       ...media,

@@ -22,11 +22,11 @@ export function createActions(service: EmulatedService): Readonly<Record<string,
   const call = apiCaller(service)
   return {
     async webhooks(form) {
-      await call('POST', '/webhooks', webhookOf(form))
+      await call('POST', '/webhooks', readWebhook(form))
       return { text: 'The webhook was created.' }
     },
     async 'webhooks/:id/edit'(form, id) {
-      await call('PATCH', `/webhooks/${id}`, webhookOf(form))
+      await call('PATCH', `/webhooks/${id}`, readWebhook(form))
       return { text: 'The webhook was saved.' }
     },
     'webhooks/:id/behaviour'(form, id) {
@@ -46,7 +46,7 @@ export function createActions(service: EmulatedService): Readonly<Record<string,
       return { text: 'The webhook was deleted.', change: { webhook: undefined } }
     },
     async 'api-keys'(form) {
-      const { api_key: key } = (await call('POST', '/api_keys', apiKeyOf(form))).data
+      const { api_key: key } = (await call('POST', '/api_keys', readApiKey(form))).data
       return {
         text: `The API key ${key.name} was created. Copy its secret now: it is not shown again.`,
         values: [
@@ -64,11 +64,11 @@ export function createActions(service: EmulatedService): Readonly<Record<string,
       return { text: 'The API key was deleted.' }
     },
     media(form) {
-      const { title } = service.addMedia(mediaOf(form))
+      const { title } = service.addMedia(readMedia(form))
       return { text: `${title} was uploaded.`, change: { pages: {} } }
     },
     'sendings/:id/repeat'(form, id) {
-      const { id: sending } = service.repeat(id, repetitionOf(form, service, id))
+      const { id: sending } = service.repeat(id, readRepetition(form, service, id))
       return { text: 'The event is being sent again.', change: { sending } }
     },
     'sendings/:id/edited'(form, id) {
@@ -78,13 +78,13 @@ export function createActions(service: EmulatedService): Readonly<Record<string,
   }
 }
 
-const webhookOf = (form: URLSearchParams) => ({
+const readWebhook = (form: URLSearchParams) => ({
   url: form.get('url'),
   name: form.get('name'),
   ...Object.fromEntries(subscriptionFlags.map((flag) => [flag, form.has(flag)])),
 })
 
-const apiKeyOf = (form: URLSearchParams) => {
+const readApiKey = (form: URLSearchParams) => {
   const ttl = form.get('ttl') ?? ''
   return {
     [wireNames.apiKeyName]: form.get('name'),
@@ -93,14 +93,14 @@ const apiKeyOf = (form: URLSearchParams) => {
   }
 }
 
-const mediaOf = (form: URLSearchParams): MediaInput => ({
+const readMedia = (form: URLSearchParams): MediaInput => ({
   ...(form.get('title') && { title: form.get('title') as string }),
   qualities: (form.get('qualities') ?? '').split(',').map((quality) => quality.trim()),
   fails: form.has('fails'),
 })
 
 /** The webhook's behaviour with the chosen fault, or `undefined` for its own. */
-function repetitionOf(
+function readRepetition(
   form: URLSearchParams,
   { outbox, behaviourOf }: EmulatedService,
   id: string,

@@ -4,11 +4,11 @@ import { type ApiKey, apiKeyTypes } from '../workspace/api-keys.ts'
 import { Moment } from './elements.tsx'
 import { ActionForm, Deletion, Disclosure } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
-import { ListPager, pageOf } from './pager.tsx'
+import { findPage, ListPager } from './pager.tsx'
 
 export function ApiKeys({ page }: { page: PageState }) {
   const { apiKeys } = page.service.workspace
-  const { offset, limit, ...pager } = pageOf(page, 'api-keys', apiKeys.list({ limit: 0 }).total, 10)
+  const { offset, limit, ...pager } = findPage(page, 'api-keys', apiKeys.list({ limit: 0 }).total, 10)
   const { items } = apiKeys.list({ offset, limit, order_by: 'desc' })
   const typed = typedInto(page, 'api-keys')
   return (

@@ -8,7 +8,7 @@ import { createActions } from './actions.ts'
 import { assets } from './assets.ts'
 import { Document, sections } from './document.tsx'
 import type { PageState } from './page-state.ts'
-import { addressOf, viewOf } from './view.ts'
+import { makeAddress, readView } from './view.ts'
 
 /**
  * The page: plain documents and forms that work without a script. `browser.js` makes them live.
@@ -18,26 +18,26 @@ import { addressOf, viewOf } from './view.ts'
  */
 export function createPage(service: EmulatedService): Hono {
   const notices = new Notices()
-  const stateOf = ({ req }: Context): PageState => ({
+  const makeState = ({ req }: Context): PageState => ({
     service,
     origin: new URL(req.url).origin,
-    view: viewOf(req.query()),
+    view: readView(req.query()),
   })
 
   const app = new Hono()
   app.route('/page', assets)
-  app.get('/', (context) => show(context, { ...stateOf(context), notice: notices.take(context.req.query('notice')) }))
+  app.get('/', (context) => show(context, { ...makeState(context), notice: notices.take(context.req.query('notice')) }))
   app.get('/page/sections/:id', (context) => {
     const Section = sections.get(context.req.param('id'))
-    return Section === undefined ? context.notFound() : context.html(<Section page={stateOf(context)} />)
+    return Section === undefined ? context.notFound() : context.html(<Section page={makeState(context)} />)
   })
   for (const [path, act] of Object.entries(createActions(service))) {
     app.post(`/page/${path}`, async (context) => {
-      const page = stateOf(context)
+      const page = makeState(context)
       const typed = new URLSearchParams(await readText(context.req))
       try {
         const { change, ...notice } = await act(typed, context.req.param('id') ?? '')
-        return context.redirect(addressOf(page.view, { ...change, notice: notices.leave(notice) }), 303)
+        return context.redirect(makeAddress(page.view, { ...change, notice: notices.leave(notice) }), 303)
       } catch (error) {
         if (!(error instanceof WebhookError)) throw error
         const action = context.req.path.slice('/page/'.length)

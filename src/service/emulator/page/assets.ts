@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { Hono } from 'hono'
-import { assetsOf } from '../../../internal/page/assets.ts'
+import { makeAssets } from '../../../internal/page/assets.ts'
 
-const files = assetsOf({
+const files = makeAssets({
   browser: () => readFileSync(new URL('./browser.js', import.meta.url), 'utf8'),
   style: () => readFileSync(new URL('./style.css', import.meta.url), 'utf8'),
 })

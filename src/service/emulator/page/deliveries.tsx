@@ -2,7 +2,7 @@ import { Choice } from '../../../internal/page/fields.tsx'
 import { Section } from '../../../internal/page/section.tsx'
 import { type Sending, sendingStates } from '../sending/sending.ts'
 import { type PageState, webhookName } from './page-state.ts'
-import { ListPager, pageOf } from './pager.tsx'
+import { findPage, ListPager } from './pager.tsx'
 import { SendingDetail, SendingRow } from './sending.tsx'
 
 /** The sendings, newest first. The open one is always shown. */
@@ -12,13 +12,13 @@ export function Deliveries({ page }: { page: PageState }) {
   const matching = all.filter(
     ({ state, webhookId }) => state === (view.state ?? state) && webhookId === (view.webhook ?? webhookId),
   )
-  const { offset, limit, ...pager } = pageOf(page, 'deliveries', matching.length, 50)
+  const { offset, limit, ...pager } = findPage(page, 'deliveries', matching.length, 50)
   const shown = matching.slice(offset, offset + limit)
   const open = view.sending === undefined ? undefined : service.outbox.get(view.sending)
   return (
     <Section id="deliveries" title="Deliveries" shows={['sendings', 'webhooks']}>
       <p class="quiet" data-news>
-        {countsOf(all)}
+        {countStates(all)}
       </p>
       {all.length > 0 && <DeliveryFilter page={page} />}
       {shown.length === 0 && !open ? (
@@ -79,7 +79,7 @@ function Table({ page, sendings, open }: TableProps) {
 }
 
 /** Counts sendings by state, such as `10 acknowledged, 2 failed`. */
-function countsOf(sendings: readonly Sending[]): string {
+function countStates(sendings: readonly Sending[]): string {
   const counts = new Map(sendingStates.map((state) => [state, 0]))
   for (const { state } of sendings) counts.set(state, (counts.get(state) ?? 0) + 1)
   return [...counts].flatMap(([state, count]) => (count > 0 ? `${count} ${state}` : [])).join(', ')

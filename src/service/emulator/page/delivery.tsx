@@ -2,7 +2,7 @@ import { durationText } from '../../../internal/duration.ts'
 import { CopyButton } from '../../../internal/page/elements.tsx'
 import { withRefusedHint } from '../../../internal/refused.ts'
 import type { Answer, DeliveryRecord, SentRequest } from '../sending/sending.ts'
-import { curlOf } from './curl.ts'
+import { toCurl } from './curl.ts'
 import { Moment } from './elements.tsx'
 
 interface DeliveryProps {
@@ -36,7 +36,7 @@ export function Delivery({ id, delivery, first }: DeliveryProps) {
 }
 
 function WholeRequest({ id, request }: { id: string; request: SentRequest }) {
-  const curl = curlOf(request)
+  const curl = toCurl(request)
   return (
     <>
       <h4>Request</h4>

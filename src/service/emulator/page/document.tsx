@@ -8,7 +8,7 @@ import { Deliveries } from './deliveries.tsx'
 import { MediaSection } from './media.tsx'
 import type { PageState } from './page-state.ts'
 import { Start } from './start.tsx'
-import { addressOf } from './view.ts'
+import { makeAddress } from './view.ts'
 import { Webhooks } from './webhooks.tsx'
 
 /** The sections by id. The script reloads each on its own. */
@@ -24,7 +24,7 @@ export function Document({ page }: { page: PageState }) {
   return (
     <Shell title="Media service emulator" assets="/page" skipTo={['deliveries-title', 'the deliveries']}>
       <Header page={page} />
-      <NoticeLine notice={page.notice} dismissed={addressOf(page.view)} />
+      <NoticeLine notice={page.notice} dismissed={makeAddress(page.view)} />
       <main>
         <Start page={page} />
         <Webhooks page={page} />

@@ -1,6 +1,6 @@
 import type { PropsWithChildren } from 'hono/jsx'
 import type { PageState } from './page-state.ts'
-import { addressOf } from './view.ts'
+import { makeAddress } from './view.ts'
 
 interface ActionFormProps {
   readonly page: PageState
@@ -17,7 +17,7 @@ export function ActionForm({ page, action, children, ...rest }: PropsWithChildre
     <form
       id={id}
       method="post"
-      action={`${addressOf(page.view, {}, `/page/${action}`)}#${id}`}
+      action={`${makeAddress(page.view, {}, `/page/${action}`)}#${id}`}
       class={rest.class}
       aria-describedby={rejected ? `${id}-error` : undefined}
     >

@@ -4,12 +4,12 @@ import type { Media, TimelineEntry } from '../media/media.ts'
 import { Brief, Moment, StateMark } from './elements.tsx'
 import { ActionForm } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
-import { ListPager, pageOf } from './pager.tsx'
+import { findPage, ListPager } from './pager.tsx'
 import { addressOfSending } from './view.ts'
 
 export function MediaSection({ page }: { page: PageState }) {
   const media = page.service.studio.list()
-  const { offset, limit, ...pager } = pageOf(page, 'media', media.length, 5)
+  const { offset, limit, ...pager } = findPage(page, 'media', media.length, 5)
   const typed = typedInto(page, 'media')
   return (
     <Section id="media" title="Media" shows={['media', 'sendings']}>

@@ -1,9 +1,9 @@
 import { Pager, pageAt } from '../../../internal/page/pager.tsx'
 import type { PageState } from './page-state.ts'
-import { addressOf, type ListName } from './view.ts'
+import { type ListName, makeAddress } from './view.ts'
 
 /** Returns the list's page in this view, or the last one if there are fewer. */
-export const pageOf = ({ view }: PageState, list: ListName, total: number, limit: number) =>
+export const findPage = ({ view }: PageState, list: ListName, total: number, limit: number) =>
   pageAt(view.pages[list] ?? 1, total, limit)
 
 interface ListPagerProps {
@@ -14,6 +14,6 @@ interface ListPagerProps {
 }
 
 export function ListPager({ page: { view }, list, current, last }: ListPagerProps) {
-  const address = (number: number) => `${addressOf(view, { pages: { ...view.pages, [list]: number } })}#${list}-title`
+  const address = (number: number) => `${makeAddress(view, { pages: { ...view.pages, [list]: number } })}#${list}-title`
   return <Pager of={list} current={current} last={last} address={address} />
 }

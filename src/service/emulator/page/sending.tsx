@@ -1,14 +1,14 @@
 import { durationText } from '../../../internal/duration.ts'
 import { Fact, Facts } from '../../../internal/page/elements.tsx'
 import { Choice } from '../../../internal/page/fields.tsx'
-import { bodyOf } from '../../../testing/payload.ts'
+import { makeBody } from '../../../testing/payload.ts'
 import type { Sending } from '../sending/sending.ts'
 import { FaultSentences, faultChoices } from './behaviour-form.tsx'
 import { Delivery } from './delivery.tsx'
 import { Brief, Moment, StateMark } from './elements.tsx'
 import { ActionForm, Disclosure } from './forms.tsx'
 import { type PageState, typedInto, webhookName } from './page-state.ts'
-import { addressOf, addressOfSending } from './view.ts'
+import { addressOfSending, makeAddress } from './view.ts'
 
 interface SendingRowProps {
   readonly page: PageState
@@ -27,7 +27,7 @@ export function SendingRow({ page, sending, open }: SendingRowProps) {
       </td>
       <td class="event data">
         <a
-          href={open ? addressOf(page.view, { sending: undefined }) : addressOfSending(page.view, id)}
+          href={open ? makeAddress(page.view, { sending: undefined }) : addressOfSending(page.view, id)}
           aria-expanded={open ? 'true' : 'false'}
         >
           {payload.type}
@@ -103,7 +103,7 @@ export function SendingDetail({ page, sending }: { page: PageState; sending: Sen
 
 function EditedPayload({ page, sending: { id, payload, behaviour, body } }: { page: PageState; sending: Sending }) {
   const action = `sendings/${id}/edited`
-  const sent = JSON.stringify(JSON.parse(body ?? bodyOf(payload, behaviour.format)), null, 2)
+  const sent = JSON.stringify(JSON.parse(body ?? makeBody(payload, behaviour.format)), null, 2)
   return (
     <Disclosure page={page} label="Edit and send again" subject={payload.type} action={action}>
       <ActionForm page={page} action={action}>

@@ -15,7 +15,7 @@ export interface View {
 }
 
 /** Reads a view from a query. Ignores invalid values. */
-export function viewOf(query: Readonly<Record<string, string>>): View {
+export function readView(query: Readonly<Record<string, string>>): View {
   return {
     state: sendingStates.find((state) => state === query['state']),
     webhook: query['webhook'] || undefined,
@@ -25,7 +25,7 @@ export function viewOf(query: Readonly<Record<string, string>>): View {
 }
 
 /** @param change overrides fields of `view` */
-export function addressOf(view: View, change: Partial<View> = {}, path = '/'): string {
+export function makeAddress(view: View, change: Partial<View> = {}, path = '/'): string {
   const { pages, ...rest } = { ...view, ...change }
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(rest)) if (value !== undefined) query.set(name, value)
@@ -34,7 +34,7 @@ export function addressOf(view: View, change: Partial<View> = {}, path = '/'): s
 }
 
 export const addressOfSending = (view: View, sending: string): string =>
-  `${addressOf(view, { sending })}#sending-${sending}`
+  `${makeAddress(view, { sending })}#sending-${sending}`
 
 function pageNumber(text = ''): number {
   const page = Number(text)

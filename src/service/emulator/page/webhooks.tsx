@@ -7,11 +7,11 @@ import { BehaviourFields } from './behaviour-form.tsx'
 import { Moment } from './elements.tsx'
 import { ActionForm, Deletion, Disclosure } from './forms.tsx'
 import { type PageState, typedInto } from './page-state.ts'
-import { ListPager, pageOf } from './pager.tsx'
+import { findPage, ListPager } from './pager.tsx'
 
 export function Webhooks({ page }: { page: PageState }) {
   const { webhooks } = page.service.workspace
-  const { offset, limit, ...pager } = pageOf(page, 'webhooks', webhooks.list({ limit: 0 }).total, 10)
+  const { offset, limit, ...pager } = findPage(page, 'webhooks', webhooks.list({ limit: 0 }).total, 10)
   const { items } = webhooks.list({ offset, limit, order_by: 'desc' })
   return (
     <Section id="webhooks" title="Webhooks" shows={['webhooks']}>
@@ -48,7 +48,7 @@ function WebhookCard({ page, webhook }: WebhookCardProps) {
     <li id={`webhook-${id}`} class="card">
       <h3>{name}</h3>
       <p class="data">{url}</p>
-      <p class="quiet">{subscriptionsOf(webhook)}</p>
+      <p class="quiet">{listSubscriptions(webhook)}</p>
       {describe(behaviour) !== '' && <p class="quiet">Sends {describe(behaviour)}</p>}
       <p class="quiet">
         {triggered ? (
@@ -83,7 +83,7 @@ function WebhookCard({ page, webhook }: WebhookCardProps) {
   )
 }
 
-function subscriptionsOf(webhook: Webhook): string {
+function listSubscriptions(webhook: Webhook): string {
   const types = eventTypes.filter((type) => webhook[flagName(type)])
   if (types.length === eventTypes.length) return 'All events'
   return types.join(', ') || 'No events'

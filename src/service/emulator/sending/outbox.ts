@@ -1,5 +1,5 @@
 import { WebhookError } from '../../../errors.ts'
-import { bodyOf, flatBody, type Payload } from '../../../testing/payload.ts'
+import { flatBody, makeBody, type Payload } from '../../../testing/payload.ts'
 import type { Changes } from '../shared/changes.ts'
 import type { Clock } from '../shared/clock.ts'
 import { RecentItems } from '../shared/recent-items.ts'
@@ -9,7 +9,7 @@ import { parseTarget } from './request.ts'
 import { createSender, type Sender } from './sender.ts'
 import type { Behaviour, DeliveryRecord, Sending } from './sending.ts'
 import { SendingRuns } from './sending-runs.ts'
-import { eventIdOf, signerFor } from './signing.ts'
+import { makeEventId, signerFor } from './signing.ts'
 
 export interface OutboxOptions {
   readonly profile: Profile
@@ -85,13 +85,13 @@ export class Outbox {
    */
   async check(target: SendingTarget, payload: Payload, { format, sign }: Behaviour = {}): Promise<Sending> {
     this.#checkTargets([target])
-    const signer = sign && signerFor(sign, eventIdOf(flatBody(payload)))
+    const signer = sign && signerFor(sign, makeEventId(flatBody(payload)))
     const behaviour = { ...(format && { format }), ...(sign && { sign }) }
     const sending = this.#runs.create({ webhookId: target.id, url: target.url, payload, behaviour })
     const checked = await this.#runs.run(sending, testLane, async ({ signal, turn }) => {
       const endTurn = await turn()
       const options = { sign: signer, signal }
-      const delivery = await this.#tester.deliver(target.url, bodyOf(payload, format), options).finally(endTurn)
+      const delivery = await this.#tester.deliver(target.url, makeBody(payload, format), options).finally(endTurn)
       return [this.#profile === 'observed' ? needing200(delivery) : delivery]
     })
     if (checked.deliveries.length > 0) return checked
@@ -133,7 +133,7 @@ export class Outbox {
 
   #send({ id: webhookId, url }: SendingTarget, payload: Payload, behaviour: Behaviour, body?: string): Sending {
     const { format, sign, fault } = behaviour
-    const signer = sign && signerFor(sign, eventIdOf(body ?? flatBody(payload)))
+    const signer = sign && signerFor(sign, makeEventId(body ?? flatBody(payload)))
     const fields = { webhookId, url, payload, ...(body !== undefined && { body }), behaviour }
     const sending = this.#runs.create(fields, fault === 'drop' ? 'dropped' : 'waiting')
     if (fault === 'drop') return sending
@@ -149,7 +149,7 @@ export class Outbox {
         }
       }
       const deliveryFault = fault === 'reorder' ? undefined : fault
-      const sent = body ?? bodyOf(payload, format)
+      const sent = body ?? makeBody(payload, format)
       return this.#sender.send(url, sent, { ...run, turn, fault: deliveryFault, sign: signer })
     })
     return sending

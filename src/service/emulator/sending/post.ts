@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
 import { msSince } from '../../../internal/timers.ts'
-import { type Clock, dateOf, systemClock } from '../shared/clock.ts'
+import { type Clock, systemClock, toDate } from '../shared/clock.ts'
 import type { Answer, DeliveryFailure, DeliveryRecord, SentRequest, WireFault } from './sending.ts'
 
 export interface PostOptions {
@@ -32,7 +32,7 @@ export async function post(request: SentRequest, options: PostOptions): Promise<
   const { fault, clock = systemClock } = options
   const fullBody = Buffer.from(fault === 'corrupt-body' ? corrupted(request.body) : request.body)
   const sent = fault === 'cut-connection' ? fullBody.subarray(0, fullBody.length / 2) : fullBody
-  const startedAt = dateOf(clock())
+  const startedAt = toDate(clock())
   const startedAtMs = performance.now()
   const result = await exchange(request, fullBody.length, sent, options).catch(connectionFailure)
   return {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Clock, dateOf } from '../shared/clock.ts'
+import { type Clock, toDate } from '../shared/clock.ts'
 import type { RecentItems } from '../shared/recent-items.ts'
 import type { Profile } from './profile.ts'
 import type { DeliveryRecord, Sending } from './sending.ts'
@@ -58,7 +58,7 @@ export class SendingRuns {
     fields: Pick<Sending, 'webhookId' | 'url' | 'payload' | 'body' | 'behaviour'>,
     state: 'waiting' | 'dropped' = 'waiting',
   ): Sending {
-    const sending = { id: randomUUID(), ...fields, createdAt: dateOf(this.#clock()), state, deliveries: [] }
+    const sending = { id: randomUUID(), ...fields, createdAt: toDate(this.#clock()), state, deliveries: [] }
     this.#records.put(sending)
     return sending
   }
@@ -78,7 +78,7 @@ export class SendingRuns {
     this.#unfinished.add(run)
     if (this.#profile === 'documented') this.#triggered(created)
     try {
-      const deliveries = await deliver(this.#runOf(id, lane, run)).catch(deliveriesSoFar)
+      const deliveries = await deliver(this.#makeRun(id, lane, run)).catch(deliveriesSoFar)
       const sending = this.#change(id, { deliveries, state: isAcknowledged(deliveries) ? 'acknowledged' : 'failed' })
       if (this.#profile === 'observed' && sending.state === 'acknowledged') this.#triggered(sending)
       return sending
@@ -100,7 +100,7 @@ export class SendingRuns {
     for (const run of this.#unfinished) if (run.webhookId === webhookId) run.stop.abort()
   }
 
-  #runOf(id: string, lane: string, { cut, stop }: UnfinishedRun): SendingRun {
+  #makeRun(id: string, lane: string, { cut, stop }: UnfinishedRun): SendingRun {
     return {
       signal: cut.signal,
       stop: stop.signal,

@@ -66,7 +66,7 @@ export function signerFor(options: SigningOptions, eventId: string, now: () => n
 }
 
 /** Derives a stable event id by hashing the body, so retries, repeats and other webhooks share it. */
-export const eventIdOf = (body: string): string =>
+export const makeEventId = (body: string): string =>
   `msg_${createHash('sha256').update(body).digest('base64url').slice(0, 27)}`
 
 /** Creates the verifier that accepts a scheme's deliveries. */

@@ -16,7 +16,7 @@ export const systemClock: Clock = () => {
 }
 
 /** Converts to a `Date`, cut to milliseconds. */
-export const dateOf = (nanoseconds: bigint): Date => new Date(Number(nanoseconds / 1_000_000n))
+export const toDate = (nanoseconds: bigint): Date => new Date(Number(nanoseconds / 1_000_000n))
 
 /** Formats a time for the API: ISO 8601 in UTC with exactly six fractional digits, as documented. */
 export function apiTimestamp(nanoseconds: bigint): string {

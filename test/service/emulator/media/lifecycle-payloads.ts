@@ -1,8 +1,8 @@
 import {
   eventIntervalNs,
-  lifecycleOf,
   type MediaFacts,
-  payloadOf,
+  makeLifecycle,
+  makePayload,
 } from '../../../../src/service/emulator/media/lifecycle.ts'
 import type { Payload } from '../../../../src/testing/payload.ts'
 
@@ -14,7 +14,7 @@ export interface UploadedMedia extends MediaFacts {
 
 /** Makes all payloads of a media item, from its upload to its end. */
 export function lifecycle(media: UploadedMedia): Payload[] {
-  return lifecycleOf(media).map((event, index) =>
-    payloadOf(media, event, media.receivedAt + BigInt(index) * eventIntervalNs),
+  return makeLifecycle(media).map((event, index) =>
+    makePayload(media, event, media.receivedAt + BigInt(index) * eventIntervalNs),
   )
 }

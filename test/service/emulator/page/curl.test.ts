@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { curlOf } from '../../../../src/service/emulator/page/curl.ts'
+import { toCurl } from '../../../../src/service/emulator/page/curl.ts'
 
 /** Returns the arguments that a shell passes to curl. */
 const argumentsOf = (command: string): string[] =>
@@ -12,7 +12,7 @@ test('a shell takes every part of a curl command literally', () => {
   const url = "http://127.0.0.1:9/hook?token=a'b$HOME`id`&c=[1-3]{x}"
   const body = '{"title":"It\'s $(id) `id` \\\\ !! \\"quoted\\""}\nnext line'
   const headers = { 'Content-Type': 'application/json', 'X-Token': "'; id; '" }
-  expect(argumentsOf(curlOf({ url, headers, body }))).toEqual([
+  expect(argumentsOf(toCurl({ url, headers, body }))).toEqual([
     '--globoff',
     url,
     '-H',
