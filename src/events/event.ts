@@ -10,7 +10,7 @@ export interface EventFields {
   readonly mediaId: string
   /**
    * `true` if an event of this media item with a later `emittedAt` was tried before: what it says may be out of date.
-   * Absent otherwise, and with `bullmqInbox` and `queueInbox`, which can't tell.
+   * Absent otherwise, and with `memoryInbox`, `bullmqInbox` and `queueInbox`, which can't tell.
    */
   readonly late?: true | undefined
   /** The sender as named by the verifier, such as a tenant. Never read from the payload. */

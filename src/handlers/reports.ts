@@ -32,7 +32,8 @@ export interface AttemptReport {
   /**
    * - `handled`: all handlers have succeeded.
    * - `retried`: a handler failed, and another attempt follows.
-   * - `dead-lettered`: a handler failed, and no failed handler runs again.
+   * - `dead-lettered`: a handler failed, and no failed handler runs again. Or no attempt was made: the process crashed ten
+   *   times while handling the event, or no process has its handlers.
    * - `failed`: a handler failed with `ack: 'handled'`.
    * - `stopped`: aborted, because the inbox closed or the lease was lost.
    * - `released`: no handler failed, but some could not run: they are paused, at their limit, or registered in another

@@ -134,7 +134,7 @@ export type AttemptResult =
       readonly counts?: false | undefined
     }
   | {
-      /** Out of attempts: the event becomes a dead letter. */
+      /** No failed handler will run again: the event becomes a dead letter. */
       readonly status: 'dead'
       readonly completed: readonly string[]
       readonly failures: readonly HandlerFailure[]
@@ -173,7 +173,7 @@ export interface AcceptOptions {
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
 }
 
-/** Keeps accepted events until their handlers have finished. `testing` has the contract suite for inboxes. */
+/** Keeps accepted events until their handlers have finished. Its contract suite is in the repository: `test/contract/suites`. */
 export interface Inbox extends ReadableInbox {
   /**
    * Stores the event, or reports a duplicate, in one atomic step. Fails if it can't tell; with a WebhookError
@@ -248,6 +248,8 @@ export interface InboxHost {
   readonly ack?: 'accepted' | 'handled' | undefined
   /** Never throws. */
   readonly logger: Logger
+  /** Reports an event that became a dead letter without an attempt: too many crashes, or handlers that no process has. */
+  readonly deadLettered?: ((accepted: AcceptedEvent, attempts: number) => void) | undefined
   /** Subscribes to this receiver's deliveries, attempts and handler runs in this process. */
   observe(observer: ActivityObserver): void
   /** Reports a storage step with its duration (ms) and error. Absent without telemetry. `step`: `accept`, `claim`, … */
@@ -266,7 +268,7 @@ export type MessageResult =
   | { readonly status: 'done' }
   /** Deliver the message again, after `delayMs` if the queue supports delays. */
   | { readonly status: 'retry'; readonly delayMs: number }
-  /** Out of attempts. Move the message to the dead letters. */
+  /** No failed handler will run again. Move the message to the dead letters. */
   | { readonly status: 'dead'; readonly failures: readonly HandlerFailure[] }
 
 /** The options of {@link Inbox.handleMessage}. */

@@ -51,6 +51,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
     logger,
     order,
     ack,
+    deadLettered: (accepted, attempts) => reporter.attempt('dead-lettered', accepted, attempts),
     observe: (observer) => reporter.observe(observer),
     measured: reporter.measured,
   }

@@ -36,8 +36,8 @@ const rules: Rules<DeliverOptions> = {
 /** An acknowledgement, and a promise for the handling of the event. */
 export interface Delivered extends Acknowledgement {
   /**
-   * Resolves with `handled`, or with `failed` for a dead letter. Waits only with a memory inbox, for the first delivery
-   * of an event; otherwise resolves at once.
+   * With a memory inbox, for the first delivery of an event: resolves after its last attempt, with `handled`, or with
+   * `failed` for a dead letter. With `sqliteInbox`: waits too, and resolves with `undefined`. Otherwise resolves at once.
    */
   readonly handled: Promise<unknown>
 }

@@ -1,6 +1,6 @@
 import { equalText, sha256 } from '#crypto'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import { type GetSecrets, judgeWith, type Secret, type Secrets } from './secrets.ts'
+import { checkWith, type GetSecrets, type Secret, type Secrets } from './secrets.ts'
 import { notVerified, type SignedDelivery, type Verification } from './verifier.ts'
 
 /** Maximum length of a credential, in characters. */
@@ -21,7 +21,7 @@ type MatchCredential = (candidate: string | undefined, delivery: SignedDelivery)
 
 export function credentialMatcher(options: CredentialOptions): MatchCredential {
   const { verifier, what, secrets, credentialOf = (secret) => secret } = options
-  const compare = judgeWith(verifier, secrets, (all) =>
+  const compare = checkWith(verifier, secrets, (all) =>
     comparison(
       what,
       all.map(({ text, verification }) => ({ text: credentialOf(text), verification })),
@@ -37,7 +37,7 @@ export function credentialMatcher(options: CredentialOptions): MatchCredential {
 /** Timing-safe: compares digests of equal length, and every secret even after a match. */
 function comparison(what: string, secrets: readonly Secret[]): (candidate: string) => MaybePromise<Verification> {
   let digests: readonly MaybePromise<string>[] | undefined
-  const judge = ([candidate = '', ...expected]: readonly string[]): Verification => {
+  const check = ([candidate = '', ...expected]: readonly string[]): Verification => {
     let match: Secret | undefined
     for (let i = 0; i < expected.length; i++) if (equalText(candidate, expected[i] as string)) match = secrets[i]
     return match?.verification ?? notVerified(`${what} is wrong`)
@@ -47,6 +47,6 @@ function comparison(what: string, secrets: readonly Secret[]): (candidate: strin
     // Lazy: Workers forbid digests at start-up.
     digests ??= secrets.map(({ text }) => sha256(text))
     const all: readonly MaybePromise<string>[] = [sha256(candidate), ...digests]
-    return all.some(isPromise) ? Promise.all(all).then(judge) : judge(all as string[])
+    return all.some(isPromise) ? Promise.all(all).then(check) : check(all as string[])
   }
 }

@@ -15,8 +15,8 @@ import {
 import type { HashAlgorithm, SignatureEncoding } from '../internal/crypto/encoding.ts'
 import { encoder } from '../internal/utf8.ts'
 import { maxCredentialLength } from './credentials.ts'
-import { type GetSecrets, judgeWith, type Secrets } from './secrets.ts'
-import { maxSignatures, signatureJudge, timestampFault } from './signatures.ts'
+import { checkWith, type GetSecrets, type Secrets } from './secrets.ts'
+import { checkSignatures, maxSignatures, timestampFault } from './signatures.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `hmacSignature`. */
@@ -84,10 +84,10 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
   checkOptions(owner, options, rules)
   const settings = resolve(options)
   const { header, algorithm, encoding, timestamp, toleranceSeconds, signedContent, now } = settings
-  const judge = judgeWith(
+  const check = checkWith(
     owner,
     options.secret,
-    signatureJudge(encoding, (secret) => hmacKey(algorithm, encoder.encode(secret))),
+    checkSignatures(encoding, (secret) => hmacKey(algorithm, encoder.encode(secret))),
   )
 
   return {
@@ -99,14 +99,14 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
       if (value === null) return notVerified(`header ${header} is missing`)
       const signatures = readSignatures(value, settings)
       if (signatures === undefined) return notVerified(`header ${header} is malformed`)
-      if (timestamp === undefined) return judge({ signatures, prefix: '', body }, delivery)
+      if (timestamp === undefined) return check({ signatures, prefix: '', body }, delivery)
 
       const time = headers.get(timestamp.header)
       if (time === null) return notVerified(`header ${timestamp.header} is missing`)
       const fault = timestampFault(time, toleranceSeconds, now)
       if (fault !== undefined) return notVerified(fault)
       const prefix = signedContent === 'body' ? '' : `${time}.`
-      return judge({ signatures, prefix, body }, delivery)
+      return check({ signatures, prefix, body }, delivery)
     },
   }
 }

@@ -22,38 +22,38 @@ export interface Secret {
   readonly verification: Extract<Verification, { verified: true }>
 }
 
-/** Decides whether a claim, such as a token, was made with one of the secrets. */
-type Judge<Claim> = (claim: Claim) => MaybePromise<Verification>
+/** Decides whether a credential, such as a token, was made with one of the secrets. */
+type Check<Credential> = (credential: Credential) => MaybePromise<Verification>
 
 /**
- * Creates the judge of a delivery's claim. Checks and prepares static secrets once.
+ * Returns a function that checks a delivery's credential. Checks and prepares static secrets once.
  * @throws WebhookError `invalid_option`
  */
-export function judgeWith<Claim>(
+export function checkWith<Credential>(
   verifier: string,
   secrets: Secrets | GetSecrets,
-  prepare: (secrets: readonly Secret[]) => Judge<Claim>,
-): (claim: Claim, delivery: SignedDelivery) => MaybePromise<Verification> {
+  prepare: (secrets: readonly Secret[]) => Check<Credential>,
+): (credential: Credential, delivery: SignedDelivery) => MaybePromise<Verification> {
   if (typeof secrets !== 'function') return prepare(readSecrets(verifier, secrets))
-  const owner = `the secret function of ${verifier}`
+  const label = `the secret function of ${verifier}`
 
   const unavailable = (error: unknown): Verification => {
-    return { verified: false, unavailable: true, reason: `${owner} threw`, error }
+    return { verified: false, unavailable: true, reason: `${label} threw`, error }
   }
 
-  const judge = (claim: Claim, given: Secrets | null | undefined): MaybePromise<Verification> => {
-    if (given === undefined || given === null) return notVerified(`${owner} returned no secret for this delivery`)
-    let prepared: Judge<Claim>
+  const check = (credential: Credential, given: Secrets | null | undefined): MaybePromise<Verification> => {
+    if (given === undefined || given === null) return notVerified(`${label} returned no secret for this delivery`)
+    let prepared: Check<Credential>
     try {
-      prepared = prepare(readSecrets(owner, given))
+      prepared = prepare(readSecrets(label, given))
     } catch (error) {
       if (error instanceof WebhookError) return notVerified(error.message)
       throw error
     }
-    return prepared(claim)
+    return prepared(credential)
   }
 
-  return (claim, { url, headers }) => {
+  return (credential, { url, headers }) => {
     let given: ReturnType<GetSecrets>
     try {
       given = secrets({ url, headers })
@@ -61,8 +61,8 @@ export function judgeWith<Claim>(
       return unavailable(error)
     }
     return isPromise(given)
-      ? Promise.resolve(given).then((each) => judge(claim, each), unavailable)
-      : judge(claim, given)
+      ? Promise.resolve(given).then((each) => check(credential, each), unavailable)
+      : check(credential, given)
   }
 }
 

@@ -17,19 +17,19 @@ interface Signed {
   readonly eventId?: string
 }
 
-/** Creates the judge for some secrets: any signature may match any of them. */
-export const signatureJudge =
+/** Returns a function that checks signatures: any of them may match any of the secrets. */
+export const checkSignatures =
   (encoding: SignatureEncoding, makeKey: (secret: string) => HmacKey) => (secrets: readonly Secret[]) => {
     const keys = secrets.map(({ text }) => makeKey(text))
     return (signed: Signed): MaybePromise<Verification> => {
       const expected = keys.map((key) => hmac(key, signed.prefix, signed.body, encoding) as MaybePromise<string>)
       return expected.some(isPromise)
-        ? Promise.all(expected).then((texts) => judge(signed, texts, secrets))
-        : judge(signed, expected as string[], secrets)
+        ? Promise.all(expected).then((texts) => check(signed, texts, secrets))
+        : check(signed, expected as string[], secrets)
     }
   }
 
-function judge({ signatures, eventId }: Signed, expected: readonly string[], secrets: readonly Secret[]): Verification {
+function check({ signatures, eventId }: Signed, expected: readonly string[], secrets: readonly Secret[]): Verification {
   for (const signature of signatures) {
     const index = expected.findIndex((text) => equalText(signature, text))
     const verification = secrets[index]?.verification

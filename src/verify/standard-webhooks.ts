@@ -3,8 +3,8 @@ import { WebhookError } from '../errors.ts'
 import { aFunction, checkedApart, checkOptions, wholeNumber } from '../internal/check-options.ts'
 import { decodeBase64 } from '../internal/crypto/encoding.ts'
 import { maxCredentialLength } from './credentials.ts'
-import { type GetSecrets, judgeWith, type Secrets } from './secrets.ts'
-import { maxSignatures, signatureJudge, timestampFault } from './signatures.ts'
+import { checkWith, type GetSecrets, type Secrets } from './secrets.ts'
+import { checkSignatures, maxSignatures, timestampFault } from './signatures.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `standardWebhooks`. */
@@ -33,7 +33,7 @@ const version = 'v1,'
 export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
   checkOptions('standardWebhooks', options, { secret: checkedApart, toleranceSeconds: wholeNumber(), now: aFunction })
   const { secret: secrets, toleranceSeconds = 300, now = Date.now } = options ?? {}
-  const judge = judgeWith('standardWebhooks', secrets, signatureJudge('base64', makeKey))
+  const check = checkWith('standardWebhooks', secrets, checkSignatures('base64', makeKey))
 
   return {
     name: 'standardWebhooks',
@@ -52,7 +52,7 @@ export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
       if (signatures === undefined) return notVerified('header webhook-signature is malformed')
       if (id.length > maxCredentialLength) return notVerified('header webhook-id is too long')
       const prefix = `${id}.${timestamp}.`
-      return judge({ signatures, prefix, body, eventId: id }, delivery)
+      return check({ signatures, prefix, body, eventId: id }, delivery)
     },
   }
 }

@@ -11,8 +11,8 @@ import {
 } from '../internal/check-options.ts'
 import { encoder } from '../internal/utf8.ts'
 import { maxCredentialLength } from './credentials.ts'
-import { type GetSecrets, judgeWith, type Secrets } from './secrets.ts'
-import { maxSignatures, signatureJudge, timestampFault } from './signatures.ts'
+import { checkWith, type GetSecrets, type Secrets } from './secrets.ts'
+import { checkSignatures, maxSignatures, timestampFault } from './signatures.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `timestampedSignature`. */
@@ -67,10 +67,10 @@ export function timestampedSignature(options: TimestampedSignatureOptions): Veri
   })
   const { secret, header, time: timeName = 't', signature = 'v1', toleranceSeconds = 300, now = Date.now } = options
   if (timeName === signature) throw new WebhookError('invalid_option', `${owner}: time must differ from signature`)
-  const judge = judgeWith(
+  const check = checkWith(
     owner,
     secret,
-    signatureJudge('hex', (text) => hmacKey('sha256', encoder.encode(text))),
+    checkSignatures('hex', (text) => hmacKey('sha256', encoder.encode(text))),
   )
   const malformed = `header ${header} is malformed: it needs one ${timeName}=… and 1 to ${maxSignatures} ${signature}=… in hex`
 
@@ -87,7 +87,7 @@ export function timestampedSignature(options: TimestampedSignatureOptions): Veri
       if (time === undefined || otherTimes.length > 0 || !areSignatures(signatures)) return notVerified(malformed)
       const fault = timestampFault(time, toleranceSeconds, now)
       if (fault !== undefined) return notVerified(fault)
-      return judge({ signatures: signatures.map((each) => each.toLowerCase()), prefix: `${time}.`, body }, delivery)
+      return check({ signatures: signatures.map((each) => each.toLowerCase()), prefix: `${time}.`, body }, delivery)
     },
   }
 }

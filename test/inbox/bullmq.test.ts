@@ -145,10 +145,11 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   }
 
   test('makes a dead letter of an event that ends every process that handles it', async () => {
-    const { inbox, calls } = await openCutOff(queue())
+    const { inbox, calls, deadLettered } = await openCutOff(queue())
     await until(async () => (await inbox.deadLetters.get('one')) !== undefined)
+    expect(deadLettered).toEqual(['one'])
     expect((await inbox.deadLetters.get('one'))?.failures).toEqual([
-      { handler: 'none', message: 'its handling was cut off 11 times' },
+      { handler: 'none', message: 'the process crashed 11 times while handling it' },
     ])
     expect(await inbox.deadLetters.replay('one')).toBe(true)
     const call = await calls.next()

@@ -48,6 +48,8 @@ export function openInbox(
   readonly calls: Calls
   readonly changes: Map<string, ExpectationChanges>
   readonly observers: readonly ActivityObserver[]
+  /** Keys of the events that became dead letters without an attempt. */
+  readonly deadLettered: readonly string[]
 } {
   const started: Call[] = []
   const waiting: ((call: Call) => void)[] = []
@@ -75,6 +77,7 @@ export function openInbox(
   }
   const observers: ActivityObserver[] = []
   const changes = new Map<string, ExpectationChanges>()
+  const deadLettered: string[] = []
   const inbox = definition.open({
     handle,
     handlersOf: () => ['a', 'b'],
@@ -84,6 +87,7 @@ export function openInbox(
     logger,
     order,
     ack,
+    deadLettered: ({ event }) => deadLettered.push(event.key),
     observe: (observer) => observers.push(observer),
   })
   const calls: Calls = {
@@ -113,7 +117,7 @@ export function openInbox(
       for (const call of open) call.finish()
     },
   }
-  return { inbox, calls, changes, observers }
+  return { inbox, calls, changes, observers, deadLettered }
 }
 
 /** Creates an event, by default in its own media item. */

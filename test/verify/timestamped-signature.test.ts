@@ -16,7 +16,7 @@ const right = hmacOf(`${signedAt}`)
 const wrong = '0'.repeat(64)
 const valid = `t=${signedAt},v1=${right}`
 const verifier = timestampedSignature({ secret, header, now })
-const judge = (value: string) => verdict(verifier, deliveryWith({ [header]: value }))
+const check = (value: string) => verdict(verifier, deliveryWith({ [header]: value }))
 
 describe('timestampedSignature', () => {
   // The secret, body and signature of the tests of Mux's own library.
@@ -86,11 +86,11 @@ describe('timestampedSignature', () => {
   })
 
   test('verifies the old and the new secret during a rotation', async () => {
-    const judgeWith = (...secret: string[]) =>
+    const checkWith = (...secret: string[]) =>
       verdict(timestampedSignature({ secret, header, now }), deliveryWith({ [header]: valid }))
-    expect(await judgeWith('another', secret)).toBe('verified')
-    expect(await judgeWith(secret, 'another')).toBe('verified')
-    expect(await judgeWith('another')).toBe('no signature matches')
+    expect(await checkWith('another', secret)).toBe('verified')
+    expect(await checkWith(secret, 'another')).toBe('verified')
+    expect(await checkWith('another')).toBe('no signature matches')
   })
 
   const entries = (count: number, entry: string) => Array(count).fill(entry).join(',')
@@ -104,7 +104,7 @@ describe('timestampedSignature', () => {
     ['as the last of 16', `t=${signedAt},${entries(15, `v1=${wrong}`)},v1=${right}`],
     ['in a header of 4,096 characters', `${valid},x=`.padEnd(4_096, 'x')],
   ])('finds the signature %s', async (_, value) => {
-    expect(await judge(value)).toBe('verified')
+    expect(await check(value)).toBe('verified')
   })
 
   test.each([
@@ -128,7 +128,7 @@ describe('timestampedSignature', () => {
     ['a header of 4,097 characters', `${valid},x=`.padEnd(4_097, 'x')],
     ['an empty header', ''],
   ])('does not verify %s', async (_, value) => {
-    expect(await judge(value)).toBe('header mux-signature is malformed: it needs one t=… and 1 to 16 v1=… in hex')
+    expect(await check(value)).toBe('header mux-signature is malformed: it needs one t=… and 1 to 16 v1=… in hex')
   })
 
   test.each([
@@ -153,13 +153,13 @@ describe('timestampedSignature', () => {
     ['too old', signedAt - 301],
     ['in the future', signedAt + 301],
   ])('does not verify a genuine signature whose time is %s', async (fault, time) => {
-    expect(await judge(`t=${time},v1=${hmacOf(`${time}`)}`)).toBe(`the timestamp is ${fault}`)
+    expect(await check(`t=${time},v1=${hmacOf(`${time}`)}`)).toBe(`the timestamp is ${fault}`)
   })
 
   test.each(['1e9', '1700000000.0', '0x65', '-1', '2023-11-14T22:13:20Z'])(
     'does not verify the time %s, which its signature covers',
     async (time) => {
-      expect(await judge(`t=${time},v1=${hmacOf(time)}`)).toBe('the timestamp is malformed')
+      expect(await check(`t=${time},v1=${hmacOf(time)}`)).toBe('the timestamp is malformed')
     },
   )
 

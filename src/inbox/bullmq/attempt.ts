@@ -148,8 +148,8 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     const crashes = this.#crashes + 1
     await this.#record({ crashes })
     if (crashes <= maxCrashes) return this.#handle()
-    const message = `its handling was cut off ${crashes} times`
-    return this.#deadLetter(this.completed, [{ handler: 'none', message }])
+    const message = `the process crashed ${crashes} times while handling it`
+    return this.#deadLetterUnmade(this.completed, [{ handler: 'none', message }])
   }
 
   async #handle(): Promise<void> {
@@ -157,7 +157,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     if (this.aborted) return
     const { queue, host, ttlMs, owed } = this.#shared
     const dead = await owed.check(this, this)
-    if (dead !== undefined) return this.#deadLetter(dead.completed, dead.failures)
+    if (dead !== undefined) return this.#deadLetterUnmade(dead.completed, dead.failures)
     const result = await host.handle(this.accepted, this)
     // Whoever holds the event now records the result.
     if (this.aborted) return
@@ -171,6 +171,12 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
     if (isRelease(result)) return this.#release(completed)
     await this.#persist(() => this.#recordFailed(completed, failures))
     throw new Retry(Math.ceil(result.delayMs))
+  }
+
+  /** Makes a dead letter of an event whose attempt is not made, so that nothing else reports it. */
+  #deadLetterUnmade(completed: readonly string[], failures: readonly HandlerFailure[]): Promise<never> {
+    this.#shared.host.deadLettered?.(this.accepted, this.number)
+    return this.#deadLetter(completed, failures)
   }
 
   async #deadLetter(completed: readonly string[], failures: readonly HandlerFailure[]): Promise<never> {

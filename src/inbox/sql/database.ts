@@ -229,7 +229,7 @@ export interface Statements {
   overdue(limit: number): Step<{ readonly overdue: readonly OverdueExpectation[]; readonly nextInMs: number }>
   /** Turns overdue expectations that are still open into events. Returns how many. */
   fire(overdue: readonly OverdueExpectation[]): Step<number>
-  /** Claims ready lanes, the longest ready first, and reads their events: up to 64 of each, within a budget of bytes. */
+  /** Claims ready lanes, the longest ready first, and reads the first events of each, within a budget of bytes. */
   claim(request: ClaimRequest): Step<Claim>
   /** Records ends of attempts, and releases lanes. Returns the lanes that were still ours. */
   settle(owner: string, lanes: readonly SettledLane[], events: readonly SettledEvent[]): Step<readonly RecordedLane[]>

@@ -152,8 +152,9 @@ export class Turns implements AttemptWorker {
     if (attempt === undefined) return
     this.#byLane.set(lane, attempt)
     this.attempts.set(attempt.key, attempt)
-    const result = (await this.#before(attempt)) ?? (await this.#options.host.handle(attempt.accepted, attempt))
-    this.#ended(attempt, result)
+    const unmade = await this.#before(attempt)
+    if (unmade?.status === 'dead') this.#options.host.deadLettered?.(attempt.accepted, attempt.number)
+    this.#ended(attempt, unmade ?? (await this.#options.host.handle(attempt.accepted, attempt)))
   }
 
   #attemptAt(lane: HeldLane, stored: StoredEvent): SqlAttempt | undefined {
@@ -179,7 +180,7 @@ export class Turns implements AttemptWorker {
     // The crash that marked the lane was not counted.
     const isUncounted = stored.crashes === maxCrashes - 1 && lane.marks >= maxCrashes
     if (stored.crashes >= maxCrashes || isUncounted) {
-      const message = `its handling was cut off ${maxCrashes} times`
+      const message = `the process crashed ${maxCrashes} times while handling it`
       host.logger.error({ key: attempt.key }, `an event became a dead letter: ${message}`)
       return { status: 'dead', completed: attempt.completed, failures: [{ handler: 'none', message }] }
     }

@@ -32,7 +32,9 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     console.info(`bullmqInbox: ${crashes} crashes until the culprit was a dead letter`)
     const deadLetters = await inbox.deadLetters.list()
     expect(deadLetters.map(({ key }) => key)).toEqual(['culprit'])
-    expect(deadLetters[0]?.failures).toEqual([{ handler: 'none', message: 'its handling was cut off 11 times' }])
+    expect(deadLetters[0]?.failures).toEqual([
+      { handler: 'none', message: 'the process crashed 11 times while handling it' },
+    ])
     expect(crashes).toBe(11)
     const redis = new Redis(server.port)
     expect(Object.keys(await redis.hgetall('changes')).sort()).toEqual(harmless)

@@ -60,7 +60,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     const { inbox } = await openCutOff(10)
     await until(async () => (await inbox.stats()).deadLetters === 1)
     expect(await inbox.deadLetters.get('one')).toMatchObject({
-      failures: [{ handler: 'none', message: 'its handling was cut off 11 times' }],
+      failures: [{ handler: 'none', message: 'the process crashed 11 times while handling it' }],
     })
   })
 

@@ -116,7 +116,7 @@ describe.skipIf(binary === undefined)('an inbox in Durable Objects', () => {
     await delivered.toMatchObject({ http: 200 })
     await expect
       .poll(deadLetters)
-      .toMatchObject([{ failures: [{ handler: 'none', message: 'its handling was cut off 10 times' }] }])
+      .toMatchObject([{ failures: [{ handler: 'none', message: 'the process crashed 10 times while handling it' }] }])
     await expect.poll(() => firstRuns(app, other)).toContain('done')
   })
 

@@ -38,7 +38,9 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
 
     const deadLetters = await receiver.inbox.deadLetters.list()
     expect(deadLetters.map(({ event }) => event?.mediaId)).toEqual(['culprit'])
-    expect(deadLetters[0]?.failures).toEqual([{ handler: 'none', message: 'its handling was cut off 10 times' }])
+    expect(deadLetters[0]?.failures).toEqual([
+      { handler: 'none', message: 'the process crashed 10 times while handling it' },
+    ])
     expect(crashes).toBe(10)
     const written = await postgres.query<{ media: string }>('SELECT media FROM effect')
     expect(new Set(written.map(({ media }) => media))).toEqual(new Set(all.filter((media) => media !== 'culprit')))

@@ -24,14 +24,14 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
   })
 
   /** Accepts an event that counts the ends of so many processes, and opens a receiver that handles it. */
-  async function crashed(crashes: number, handled = vi.fn<() => unknown>()) {
+  async function crashed(crashes: number, handled = vi.fn<() => unknown>(), attempt = vi.fn()) {
     const front = postgres.receiver({ handles: false }).onAny(() => {}, { name: 'handle' })
     await front.ready()
     await accept(front, 'media')
     await postgres.query('UPDATE $schema.event SET crashes = $1', [crashes])
-    const receiver = postgres.receiver().onAny(() => handled(), { name: 'handle' })
+    const receiver = postgres.receiver({}, { hooks: { attempt } }).onAny(() => handled(), { name: 'handle' })
     await receiver.ready()
-    return { receiver, handled, deadLetters: () => receiver.inbox.deadLetters.list() }
+    return { receiver, handled, attempt, deadLetters: () => receiver.inbox.deadLetters.list() }
   }
 
   test('handles an event that nine processes ended with', async () => {
@@ -42,12 +42,17 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
   })
 
   test('makes a dead letter of an event that ten processes ended with, without a further attempt', async () => {
-    const { handled, deadLetters } = await crashed(10)
+    const { handled, attempt, deadLetters } = await crashed(10)
     await vi.waitFor(async () => expect(await deadLetters()).toHaveLength(1))
     expect(await deadLetters()).toMatchObject([
-      { attempts: 1, completed: [], failures: [{ handler: 'none', message: 'its handling was cut off 10 times' }] },
+      {
+        attempts: 1,
+        completed: [],
+        failures: [{ handler: 'none', message: 'the process crashed 10 times while handling it' }],
+      },
     ])
     expect(handled).not.toHaveBeenCalled()
+    expect(attempt.mock.calls).toMatchObject([[{ outcome: 'dead-lettered', mediaId: 'media', attempt: 1 }]])
   })
 
   test('counts the crashes of an event anew after an attempt that has ended', async () => {

@@ -72,9 +72,10 @@ describe('after a crash', () => {
     expect(await last.inbox.deadLetters.get('fatal')).toMatchObject({
       attempts: 1,
       completed: [],
-      failures: [{ handler: 'none', message: 'its handling was cut off 10 times' }],
+      failures: [{ handler: 'none', message: 'the process crashed 10 times while handling it' }],
     })
-    expect(last.lines).toContain('an event became a dead letter: its handling was cut off 10 times')
+    expect(last.deadLettered).toEqual(['fatal'])
+    expect(last.lines).toContain('an event became a dead letter: the process crashed 10 times while handling it')
     expect(await last.inbox.deadLetters.replay('fatal')).toBe(true)
     expect((await last.calls.next()).event.key).toBe('fatal')
   })

@@ -68,12 +68,12 @@ export function started(options: SqliteInboxOptions) {
     logged.push({ message, details })
   }
   const logger = { debug() {}, info: log, warn: log, error: log }
-  const { inbox, calls, changes } = openInbox(sqliteInbox(options), logger)
+  const opened = openInbox(sqliteInbox(options), logger)
   onTestFinished(async () => {
-    calls.finishAll()
-    await inbox.close({ timeoutMs: 1_000 })
+    opened.calls.finishAll()
+    await opened.inbox.close({ timeoutMs: 1_000 })
   })
-  return { inbox, calls, changes, lines, logged }
+  return { ...opened, lines, logged }
 }
 
 /** Makes a receiver over an inbox. It is closed with the test. */

@@ -59,7 +59,7 @@ function checkPages(makePlace: () => Promise<Place>): void {
     expect(media.includes('file.received')).toBe(remembers)
     const [, key = ''] = /event\?key=([^"]+)">[^<]*<bdi>encoding\.finished/.exec(media) ?? []
     const story = await read(page, `event?key=${key}`)
-    expect(story).toMatch(/Attempt 1 failed.*Attempt 2 failed.*no attempts left.*not run again: <bdi>index.*Holiday/s)
+    expect(story).toMatch(/Attempt 1 failed.*Attempt 2 failed.*Given up.*not run again: <bdi>index.*Holiday/s)
 
     state.works = true
     expect(await act(page, 'replay', { key: decodeURIComponent(key.replaceAll('+', ' ')) })).toContain(

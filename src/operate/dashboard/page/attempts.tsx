@@ -93,5 +93,5 @@ function describeEnd(state: EventRecord['state'], attempts: number): string {
   if (state === 'waiting') return 'Waiting for its turn'
   if (state === 'running') return `Attempt ${attempts} is running`
   if (state === 'retrying') return 'Next attempt'
-  return state === 'dead' ? 'Given up: no attempts left' : `Handled in attempt ${attempts}`
+  return state === 'dead' ? 'Given up' : `Handled in attempt ${attempts}`
 }
