@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Client } from '../src/service/client/index.ts'
 import type { DeliveryRecord, Emulator, Fault, MediaInput } from '../src/service/emulator/index.ts'
 import { makePayload } from '../src/service/emulator/media/lifecycle.ts'
-import { createSender } from '../src/service/emulator/sending/sender.ts'
+import { createCourier } from '../src/service/emulator/sending/sender.ts'
 import { systemClock } from '../src/service/emulator/shared/clock.ts'
 import { flatBody } from '../src/testing/payload.ts'
 import type { Ledger } from './ledger.ts'
@@ -70,7 +70,7 @@ const sendMalformed: Act = async ({ webhook, ledger }) => {
   ledger.bad.push({ what: 'malformed', status: 400, delivery })
 }
 
-const deliver = (url: string, body: string): Promise<DeliveryRecord> => createSender().deliver(url, body)
+const deliver = (url: string, body: string): Promise<DeliveryRecord> => createCourier().deliver(url, body)
 
 const freshPayload = () => {
   const media = { id: randomUUID(), userId: randomUUID(), title: 'Try me.mp4', qualities: ['360p', '720p'] }

@@ -3,9 +3,9 @@ import type { InContext } from '../internal/async-context.ts'
 import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { ruleOf } from './expectations.ts'
-import { type FailedRun, failedResult, failedRun, longestDelay } from './failed-runs.ts'
+import { type NewFailure, failedResult, makeFailure, longestDelay } from './failed-runs.ts'
 import { type Failure, HandlerRun } from './handler-run.ts'
-import type { Limiter, Turn } from './limits.ts'
+import type { Limiter, Permit } from './limits.ts'
 import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
 import type { AttemptReport, RunReporter } from './reports.ts'
 import type { RetrySchedule } from './retry.ts'
@@ -27,7 +27,7 @@ interface Progress {
   /** Keeps names that are no longer registered: a rollback may bring them back. */
   completed: readonly string[]
   /** Runs that failed in this attempt. */
-  readonly failed: FailedRun[]
+  readonly failed: NewFailure[]
   /** `true` if handlers are skipped: paused, at their limit, or registered in another process only. */
   isPartial: boolean | undefined
   /** Longest release among the handlers skipped at their limit (ms). */
@@ -45,7 +45,7 @@ export function createHandle(options: AttemptOptions): Handle {
       // Once aborted (shutdown, lost lease) no further handler may start, and none of them counts as failed.
       if (attempt.aborted) break
       if (hasEnded(handler, progress)) continue
-      const coming = takeTurn(options, handler, progress)
+      const coming = takePermit(options, handler, progress)
       const turn = isPromise(coming) ? await coming : coming
       if (turn === undefined) progress.isPartial = true
       else {
@@ -74,7 +74,7 @@ function checkUnhandled({ registry, logger, retry }: AttemptOptions, { accepted,
     return
   }
   const message = 'no handler is registered for its type'
-  const run = failedRun({ handler: 'none', error: message, shared: retry, attempt, before: failed })
+  const run = makeFailure({ handler: 'none', error: message, shared: retry, attempt, before: failed })
   failed.push(run)
   throttled(logger).warn({ type, retryInMs: run.retryInMs }, message)
 }
@@ -83,22 +83,22 @@ const hasEnded = ({ name }: RegisteredHandler, { attempt, completed }: Progress)
   completed.includes(name) || attempt.failures?.some(({ handler, final }) => final && handler === name) === true
 
 /** The turn of a handler, which may have to wait for its limit. `undefined` if it must not run in this attempt. */
-function takeTurn(
+function takePermit(
   options: AttemptOptions,
   { name, limiter }: RegisteredHandler,
   progress: Progress,
-): MaybePromise<Turn | 'unlimited' | undefined> {
+): MaybePromise<Permit | 'unlimited' | undefined> {
   if (progress.attempt.isPaused?.(name)) return undefined
-  return limiter === undefined ? 'unlimited' : waitForTurn(options, name, limiter, progress)
+  return limiter === undefined ? 'unlimited' : waitForPermit(options, name, limiter, progress)
 }
 
 /** Waits without a slot. `undefined` if the handler is paused or removed meanwhile, or too many attempts wait. */
-async function waitForTurn(
+async function waitForPermit(
   { registry }: AttemptOptions,
   name: string,
   limiter: Limiter,
   progress: Progress,
-): Promise<Turn | undefined> {
+): Promise<Permit | undefined> {
   const { accepted, attempt } = progress
   const turn = limiter.enter()
   while (!turn.hasCome) {
@@ -122,7 +122,7 @@ async function waitForTurn(
 function start(
   { reporter, handlerTimeoutMs }: AttemptOptions,
   { name, handler, limiter, timeoutMs = handlerTimeoutMs }: RegisteredHandler,
-  turn: Turn | 'unlimited',
+  turn: Permit | 'unlimited',
   run: HandlerRun,
   { accepted, attempt }: Progress,
 ): MaybePromise<Failure | undefined> {
@@ -151,7 +151,7 @@ function record(
   if (failure !== undefined && !hasCommitted) {
     const { error } = failure
     const shared = options.retry
-    const end = failedRun({ handler: name, error, own: retry, shared, storageFailed, attempt, before: failed })
+    const end = makeFailure({ handler: name, error, own: retry, shared, storageFailed, attempt, before: failed })
     failed.push(end)
     if (attempt.aborted) return options.reporter.run('stopped', run, error)
     return reportFailure(options, run, error, end.retryInMs === undefined ? undefined : longestDelay(failed))

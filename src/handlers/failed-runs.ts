@@ -10,7 +10,7 @@ import type { RetrySchedule } from './retry.ts'
 export const retryAfterKey = Symbol.for('media-webhooks.retry-after')
 
 /** A failed run of a handler, and what follows from it. */
-export interface FailedRun extends Pick<HandlerFailure, 'handler' | 'message' | 'stack'> {
+export interface NewFailure extends Pick<HandlerFailure, 'handler' | 'message' | 'stack'> {
   /** Delay before it runs again (ms). `undefined` if it doesn't, as reported: a later storage failure changes nothing. */
   readonly retryInMs: number | undefined
   /** Random delay of the receiver's schedule, drawn once for all handlers that fail in an attempt (ms). */
@@ -31,11 +31,11 @@ export interface GivenFailure {
   readonly storageFailed?: boolean
   readonly attempt: Pick<Attempt, 'number' | 'uncounted'>
   /** Runs that failed earlier in the attempt. */
-  readonly before: readonly FailedRun[]
+  readonly before: readonly NewFailure[]
 }
 
 /** Decides whether and when a handler that failed runs again. */
-export function failedRun({ handler, error, own, shared, storageFailed = false, ...given }: GivenFailure): FailedRun {
+export function makeFailure({ handler, error, own, shared, storageFailed = false, ...given }: GivenFailure): NewFailure {
   const { before } = given
   const { number, uncounted = 0 } = given.attempt
   const { message, retryAfterMs, stack } = describeError(error)
@@ -51,7 +51,7 @@ export function failedRun({ handler, error, own, shared, storageFailed = false, 
 }
 
 /** Delay before the next attempt (ms), `undefined` if no handler runs again. */
-export function longestDelay(failed: readonly FailedRun[]): number | undefined {
+export function longestDelay(failed: readonly NewFailure[]): number | undefined {
   const delays = failed.flatMap(({ retryInMs }) => retryInMs ?? [])
   return delays.length === 0 ? undefined : Math.max(...delays)
 }
@@ -59,7 +59,7 @@ export function longestDelay(failed: readonly FailedRun[]): number | undefined {
 /** @param earlier final failures of earlier attempts */
 export function failedResult(
   earlier: readonly HandlerFailure[],
-  failed: readonly FailedRun[],
+  failed: readonly NewFailure[],
   completed: readonly string[],
   isPartial: boolean | undefined,
 ): AttemptResult {

@@ -60,7 +60,7 @@ const releaseBatch = { turns: 4, ms: 1_000 }
 const releaseSpacing = 0.9
 
 /** An attempt's place in the queue of a limit. */
-export class Turn {
+export class Permit {
   /** The limit has room for it: start it, or leave. */
   hasCome = false
   #wake: (() => void) | undefined
@@ -87,9 +87,9 @@ export class Turn {
 export class Limiter {
   readonly #concurrency: number
   readonly #pace: Pace | undefined
-  readonly #waiting = new Set<Turn>()
+  readonly #waiting = new Set<Permit>()
   /** Turns that have come, and wait for a slot of the inbox. */
-  readonly #called = new Set<Turn>()
+  readonly #called = new Set<Permit>()
   #running = 0
   #timer: Timer | undefined
   #meanMs = 1_000
@@ -102,8 +102,8 @@ export class Limiter {
   }
 
   /** Queues an attempt. With room, its turn has come. */
-  enter(): Turn {
-    const turn = new Turn()
+  enter(): Permit {
+    const turn = new Permit()
     if (this.#waiting.size === 0 && this.#waitMs() <= 0) this.#call(turn)
     else this.#waiting.add(turn)
     this.#wake()
@@ -111,14 +111,14 @@ export class Limiter {
   }
 
   /** Takes the permit of a turn that has come. */
-  start(turn: Turn): void {
+  start(turn: Permit): void {
     this.#called.delete(turn)
     this.#running++
     this.#pace?.started(performance.now())
     this.#callNext()
   }
 
-  leave(turn: Turn): void {
+  leave(turn: Permit): void {
     this.#waiting.delete(turn)
     this.#called.delete(turn)
     if (this.#waiting.size > 0) return this.#callNext()
@@ -177,7 +177,7 @@ export class Limiter {
     }
   }
 
-  #call(turn: Turn): void {
+  #call(turn: Permit): void {
     this.#called.add(turn)
     turn.hasCome = true
     turn.wake()

@@ -324,7 +324,7 @@ export interface Operation {
   readonly cause?: string | undefined
   readonly reason?: string | undefined
   /** The dashboard's job that carried it out. */
-  readonly job?: string | undefined
+  readonly bulkAction?: string | undefined
 }
 
 /** An operation to store, with the keys of its events. Without `count`, the keys are counted. */

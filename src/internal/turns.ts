@@ -4,7 +4,7 @@ import { nextTurn } from './timers.ts'
 const maxMs = 5
 
 /** Yields to the event loop during work over many rows. Call `due` before each row, and await what it returns. */
-export class Turns {
+export class LoopYields {
   #since = performance.now()
 
   due(): Promise<void> | undefined {

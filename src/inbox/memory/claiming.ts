@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { WebhookError } from '../../errors.ts'
 import { sizeOf } from '../../events/json.ts'
-import type { Claim, Claims, IdempotencyStore } from '../../idempotency/store.ts'
+import type { ClaimAnswer, Claims, IdempotencyStore } from '../../idempotency/store.ts'
 import { throttled } from '../../internal/logger.ts'
 import { isPromise, type MaybePromise, measure } from '../../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../../internal/timers.ts'
@@ -21,7 +21,7 @@ import { type EarlierAttempts, Job, JobAttempt, type JobEnd } from './job.ts'
 /** Failed events whose completed handlers are remembered. */
 const maxFailed = 10_000
 
-type Answer = Claim | 'overloaded'
+type Answer = ClaimAnswer | 'overloaded'
 
 /** An event that the store is still asked about. */
 interface Claiming {
@@ -126,7 +126,7 @@ export class ClaimingInbox extends MemoryInbox {
     return claiming.answer
   }
 
-  async #answered(accepted: AcceptedEvent, claim: Promise<Claim>, earlier?: EarlierAttempts): Promise<Claim> {
+  async #answered(accepted: AcceptedEvent, claim: Promise<ClaimAnswer>, earlier?: EarlierAttempts): Promise<ClaimAnswer> {
     const { key } = accepted.event
     try {
       return this.#claimed(accepted, await claim, earlier)
@@ -136,7 +136,7 @@ export class ClaimingInbox extends MemoryInbox {
     }
   }
 
-  #claimed(accepted: AcceptedEvent, claim: Claim, earlier?: EarlierAttempts): Claim {
+  #claimed(accepted: AcceptedEvent, claim: ClaimAnswer, earlier?: EarlierAttempts): ClaimAnswer {
     if (this.#isOver) {
       // The sender gets 503; its retry may reach another process.
       void this.#claims.release(accepted.event.key)

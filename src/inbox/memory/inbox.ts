@@ -186,7 +186,7 @@ export class MemoryInbox implements Inbox {
     this.#expectations.stop()
     this.retryNow()
     await this.jobs.idle(timeoutMs)
-    const unfinished = this.jobs.release()
+    const unfinished = this.jobs.endAll()
     this.engine.stop()
     for (const { event, state } of unfinished) {
       const { key, type, mediaId } = event

@@ -58,7 +58,7 @@ export class Jobs {
   }
 
   /** Stops all jobs and returns their events. */
-  release(): readonly UnfinishedEvent[] {
+  endAll(): readonly UnfinishedEvent[] {
     const unfinished: UnfinishedEvent[] = []
     for (const job of this) {
       job.stop(new WebhookError('closing', 'the inbox is closing'))

@@ -12,7 +12,7 @@
 import { WebhookError } from '../../errors.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
-import { Turns } from '../../internal/turns.ts'
+import { LoopYields } from '../../internal/turns.ts'
 
 /** Delay before a full inbox is tried again (ms). */
 const overloadDelayMs = 500
@@ -49,7 +49,7 @@ export async function* actOnEach(
   { perSecond = Number.POSITIVE_INFINITY, batchSize = 1, signal }: Pace,
 ): AsyncGenerator<Acted, void> {
   const size = Math.min(batchSize, Math.ceil(perSecond / batchesPerSecond))
-  const turns = new Turns()
+  const turns = new LoopYields()
   const startedAt = performance.now()
   for (let start = 0; start < keys.length && !signal?.aborted; start += size) {
     const earlyMs = startedAt + (start * 1_000) / perSecond - performance.now()

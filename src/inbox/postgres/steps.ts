@@ -4,7 +4,7 @@ import { handlersJson, type PublishedHandlers } from '../engine/owed-handlers.ts
 import type { Acceptance, HandlerName } from '../inbox.ts'
 import { ByteLimit } from '../sql/batch-reader.ts'
 import type {
-  Claim,
+  ClaimedLanes,
   ClaimedLane,
   ClaimRequest,
   HeldEvent,
@@ -128,7 +128,7 @@ export class PostgresSteps implements Statements, SharedStatements {
     return step('patient', [start, query(sql.lockLanes, media), ...rest], (results) => (results[at + 1] as Rows).length)
   }
 
-  claim({ owner, lanes: room, marked, waits }: ClaimRequest): PostgresStep<Claim> {
+  claim({ owner, lanes: room, marked, waits }: ClaimRequest): PostgresStep<ClaimedLanes> {
     const from = this.#claimFrom()
     const lanes = this.#fitting(room)
     const claim = namedQuery('claim', sql.claim, owner, lanes, marked, from)

@@ -1,7 +1,7 @@
 import { measure } from '../../internal/maybe-promise.ts'
 import { maxWaitMs, type Timer, unref } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
-import type { Claim, Database } from './database.ts'
+import type { ClaimedLanes, Database } from './database.ts'
 import { FailureLog } from './periodic-task.ts'
 
 /** Delay after a failed claim (ms). */
@@ -36,7 +36,7 @@ export interface ClaimingOptions {
   /** Lanes that this process has and that are not about to leave, and how many of them are marked. */
   readonly held: () => { readonly lanes: number; readonly marked: number }
   /** Takes over claimed lanes, unless the process that claimed them is gone. */
-  readonly claimed: (lanes: Claim['lanes'], owner: string) => void
+  readonly claimed: (lanes: ClaimedLanes['lanes'], owner: string) => void
   /** Called after a claim whose answer was lost: lanes may be ours without our knowing. */
   readonly unknown: () => void
 }

@@ -139,7 +139,7 @@ export interface ClaimRequest {
   readonly waits: boolean
 }
 
-export interface Claim {
+export interface ClaimedLanes {
   readonly lanes: readonly ClaimedLane[]
   /** Time until the next lane becomes ready (ms). Infinity if none will. */
   readonly nextInMs: number
@@ -230,7 +230,7 @@ export interface Statements {
   /** Turns overdue expectations that are still open into events. Returns how many. */
   fire(overdue: readonly OverdueExpectation[]): Step<number>
   /** Claims ready lanes, the longest ready first, and reads the first events of each, within a budget of bytes. */
-  claim(request: ClaimRequest): Step<Claim>
+  claim(request: ClaimRequest): Step<ClaimedLanes>
   /** Records ends of attempts, and releases lanes. Returns the lanes that were still ours. */
   settle(owner: string, lanes: readonly SettledLane[], events: readonly SettledEvent[]): Step<readonly RecordedLane[]>
   /** Sets an event's crashes `from` one number `to` another, before it starts alone. False if the lane was lost. */

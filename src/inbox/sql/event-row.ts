@@ -86,7 +86,7 @@ export function toRecord(row: EventRow, running: Running): EventRecord {
   const completed: readonly string[] = JSON.parse(row.completed)
   const event = row.event === null ? undefined : reviveEvent(JSON.parse(row.event) as MediaEvent)
   const failed = reviveFailedAttempts(row.failed === null ? [] : JSON.parse(row.failed))
-  const run = row.ended === null && died === null && row.due === null ? findRun(row, running) : undefined
+  const run = row.ended === null && died === null && row.due === null ? findAttempt(row, running) : undefined
   const ended = row.ended ?? died
   return {
     ...readHead(row.head),
@@ -121,7 +121,7 @@ function openFields(
 }
 
 /** Returns the attempt that runs. `undefined` if none does. */
-function findRun({ id, attempts, holder = null, is_next: isNext }: EventRow, { own, process, others }: Running) {
+function findAttempt({ id, attempts, holder = null, is_next: isNext }: EventRow, { own, process, others }: Running) {
   const run = own.get(Number(id))
   if (run !== undefined && run.number > attempts) {
     const { number, ...shown } = run

@@ -231,12 +231,12 @@ export class SqlInbox implements Inbox {
   async #close(timeoutMs: number): Promise<CloseReport> {
     const left = countdown(timeoutMs)
     this.#worker?.stopStarting()
-    await within(left(), this.#intake.settle(), () => {})
+    await within(left(), this.#intake.drained(), () => {})
     await this.#worker?.finish(left)
     const last = forLastSteps(left)
     const running = (await this.#worker?.release(last)) ?? []
     // An event stored after this would be missing from the report.
-    await within(last(disconnectMs), this.#intake.settle(), () => {})
+    await within(last(disconnectMs), this.#intake.drained(), () => {})
     const unfinished = await this.#unfinished(running)
     await within(last(disconnectMs), Promise.resolve(this.#activity?.finish()), () => {}).catch(() => {})
     const closed = Promise.all([this.upkeep.stop(), this.#database.close()])

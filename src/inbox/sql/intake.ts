@@ -188,7 +188,7 @@ export class Intake {
   }
 
   /** Resolves once every event is stored or rejected. */
-  settle(): Promise<void> {
+  drained(): Promise<void> {
     return new Promise((resolve) => {
       if (this.#entries.size === 0) resolve()
       else this.#onIdle = resolve

@@ -17,7 +17,7 @@ const countRetryMs = 100
 /** How long a lane rests while a handler of it that was given up still runs (ms). */
 const stragglerMs = 1_000
 
-export interface TurnsOptions {
+export interface LaneRunnerOptions {
   readonly database: Database
   readonly host: InboxHost
   readonly concurrency: number
@@ -31,7 +31,7 @@ export interface TurnsOptions {
 }
 
 /** Runs the events of lanes: each lane's one by one, lanes side by side. */
-export class Turns implements AttemptWorker {
+export class LaneRunner implements AttemptWorker {
   readonly database: Database
   readonly lanes: Lanes<HeldLane>
   readonly alone = new Alone((lane) => this.lanes.addNext(lane))
@@ -41,7 +41,7 @@ export class Turns implements AttemptWorker {
   readonly #waiting = new Map<SqlAttempt, () => void>()
   /** Attempts that have ended, but whose end is not recorded yet. */
   readonly recording = new Set<SqlAttempt>()
-  readonly #options: TurnsOptions
+  readonly #options: LaneRunnerOptions
   readonly #byLane = new Map<HeldLane, SqlAttempt>()
   /** Attempts that were given up, and whose handlers have not obeyed the abort yet. */
   readonly #stragglers = new Set<SqlAttempt>()
@@ -52,7 +52,7 @@ export class Turns implements AttemptWorker {
   #isStopped = false
   #onIdle: (() => void) | undefined
 
-  constructor(options: TurnsOptions) {
+  constructor(options: LaneRunnerOptions) {
     this.#options = options
     this.database = options.database
     this.lanes = new Lanes(options.concurrency, (lane) => this.#start(lane))

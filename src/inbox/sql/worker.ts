@@ -12,7 +12,7 @@ import type { ClaimedLane, Database, Media, RunningEvents } from './database.ts'
 import { HeldLane } from './lane.ts'
 import { Lease } from './lease.ts'
 import { Settling } from './settling.ts'
-import { Turns } from './turns.ts'
+import { LaneRunner } from './turns.ts'
 
 export interface SqlWorkerOptions {
   readonly database: Database
@@ -35,7 +35,7 @@ export class SqlWorker {
   readonly #options: SqlWorkerOptions
   readonly #lanes = new Map<Media, HeldLane>()
   readonly #settling: Settling
-  readonly #turns: Turns
+  readonly #runner: LaneRunner
   readonly #claiming: Claiming
   readonly lease: Lease
   readonly #waits = new Map<string, () => void>()
@@ -56,7 +56,7 @@ export class SqlWorker {
       released: (lane, readyInMs) => this.#released(lane, readyInMs),
       answered: () => this.#claiming.roomed(),
     })
-    this.#turns = new Turns({
+    this.#runner = new LaneRunner({
       database,
       host,
       concurrency,
@@ -74,7 +74,7 @@ export class SqlWorker {
       concurrency,
       claimed,
       owner: () => this.lease.owner,
-      mayClaim: () => this.#state === 'open' && this.lease.holds && !this.#turns.isPaused,
+      mayClaim: () => this.#state === 'open' && this.lease.holds && !this.#runner.isPaused,
       yields: () => this.#yields,
       held: () => this.#held(),
       unknown: () => this.lease.lookForUnknown(),
@@ -117,7 +117,7 @@ export class SqlWorker {
   #held(): { lanes: number; marked: number } {
     let [lanes, marked] = [0, 0]
     for (const lane of this.#lanes.values()) {
-      if (lane.state === 'leaving' || (lane.state === 'parked' && !this.#turns.alone.waiting.includes(lane))) continue
+      if (lane.state === 'leaving' || (lane.state === 'parked' && !this.#runner.alone.waiting.includes(lane))) continue
       lanes++
       if (lane.marks > 0) marked++
     }
@@ -126,7 +126,7 @@ export class SqlWorker {
 
   /** Others claim first what a handler of this process blocks here. */
   get #yields(): boolean {
-    return this.#database.statements.shared !== undefined && this.#turns.hasStragglers
+    return this.#database.statements.shared !== undefined && this.#runner.hasStragglers
   }
 
   #claimed(lanes: readonly ClaimedLane[], owner: string): void {
@@ -135,8 +135,8 @@ export class SqlWorker {
       // It lost its lease or closed meanwhile: nobody waits for these lanes.
       if (owner !== this.lease.owner || this.#state === 'stopped') continue
       this.#lanes.set(lane.media, lane)
-      if (this.#turns.isPaused) this.#turns.release(lane, 'the inbox is paused or closing')
-      else this.#turns.add(lane)
+      if (this.#runner.isPaused) this.#runner.release(lane, 'the inbox is paused or closing')
+      else this.#runner.add(lane)
     }
   }
 
@@ -160,13 +160,13 @@ export class SqlWorker {
     if (lane.hasUnrecorded && !lane.mayBeSettled)
       this.#logger.warn({}, 'the lease of an event was lost before its result was recorded')
     if (this.#lanes.get(lane.media) === lane) this.#lanes.delete(lane.media)
-    this.#turns.abort(lane, true, leaseLost())
+    this.#runner.abort(lane, true, leaseLost())
     this.lease.lookForUnknown()
   }
 
   /** The lease expired by this process's clock. What has ended may still be recorded, if nobody took the lanes over. */
   #cutOff(): void {
-    const { size } = this.#turns.attempts
+    const { size } = this.#runner.attempts
     this.#logger.warn(
       { events: size },
       'this process could not renew its lease, so it stopped its handlers; check that it can reach its database',
@@ -175,23 +175,23 @@ export class SqlWorker {
   }
 
   #abortAll(reason = leaseLost()): void {
-    this.#turns.clear()
+    this.#runner.clear()
     for (const lane of this.#lanes.values()) {
       const isLost = !lane.hasUnrecorded
       if (isLost) this.#lanes.delete(lane.media)
-      this.#turns.abort(lane, isLost, reason)
+      this.#runner.abort(lane, isLost, reason)
       this.#settling.add(lane)
     }
     this.lease.lookForUnknown()
   }
 
   #renewed(): void {
-    this.#turns.renewed()
+    this.#runner.renewed()
     this.#claiming.roomed()
   }
 
   #lost(): void {
-    const { size } = this.#turns.attempts
+    const { size } = this.#runner.attempts
     this.#logger.warn({ events: size }, 'this process lost its lease; other processes may handle its events')
     this.#abortAll()
   }
@@ -211,21 +211,21 @@ export class SqlWorker {
   // Operators.
 
   get hasPauses(): boolean {
-    return this.#turns.hasPauses
+    return this.#runner.hasPauses
   }
 
   /** Applies the pauses. While the whole inbox is paused, this process claims nothing, and releases what has not started. */
   applyPauses(pauses: readonly Pause[]): void {
-    this.#turns.pause(new Set(pauses.map(({ handler }) => handler)))
-    if (!this.#turns.isPaused) return this.wake()
-    this.#turns.clear()
+    this.#runner.pause(new Set(pauses.map(({ handler }) => handler)))
+    if (!this.#runner.isPaused) return this.wake()
+    this.#runner.clear()
     this.#releaseUnstarted()
   }
 
   /** Other processes may have slots for these lanes. */
   #releaseUnstarted(): void {
     for (const lane of this.#lanes.values())
-      if (this.#turns.isUnstarted(lane)) this.#turns.release(lane, 'the inbox is paused or closing')
+      if (this.#runner.isUnstarted(lane)) this.#runner.release(lane, 'the inbox is paused or closing')
   }
 
   get owner(): string | undefined {
@@ -234,18 +234,18 @@ export class SqlWorker {
 
   /** Attempts that run now, or whose end is not recorded yet, by event id. */
   running(): ReadonlyMap<number, RunningAttempt> {
-    const { attempts, recording } = this.#turns
+    const { attempts, recording } = this.#runner
     const running = [...recording, ...attempts.values()].filter(({ since }) => since !== undefined)
     return new Map(running.map((attempt) => [attempt.id, attempt.shown]))
   }
 
   /** Stops the running handler of an event. False if none runs. */
   stop(key: string): boolean {
-    return stopRun(this.#turns.attempts.get(key))
+    return stopRun(this.#runner.attempts.get(key))
   }
 
   stopId(id: string): void {
-    stopRun([...this.#turns.attempts.values()].find((attempt) => `${attempt.id}` === id))
+    stopRun([...this.#runner.attempts.values()].find((attempt) => `${attempt.id}` === id))
   }
 
   #longRunning(ms: number): RunningEvents {
@@ -275,27 +275,27 @@ export class SqlWorker {
   stopStarting(): void {
     this.#state = 'stopped'
     this.#claiming.stop()
-    this.#turns.stop()
+    this.#runner.stop()
     this.#releaseUnstarted()
   }
 
   /** Waits for running events. Call `stopStarting` before and `release` after. */
   async finish(left: Countdown): Promise<void> {
     await within(left(), this.#claiming.idle(), () => {})
-    await within(left(), this.#turns.idle(), () => {})
+    await within(left(), this.#runner.idle(), () => {})
     await within(left(), this.#settling.idle(), () => {})
   }
 
   /** Stops what still runs and releases all lanes. Returns the events that were running. */
   async release(left: Countdown): Promise<readonly UnfinishedEvent[]> {
-    const unfinished = [...this.#turns.attempts.values()].map(
+    const unfinished = [...this.#runner.attempts.values()].map(
       ({ accepted, since }): UnfinishedEvent => ({ ...accepted, state: since === undefined ? 'waiting' : 'running' }),
     )
     const closing = new WebhookError('closing', 'the inbox is closing')
     // An attempt that is cut off on purpose has crashed nothing.
-    const uncounted = Promise.all([...this.#turns.attempts.values()].map((attempt) => this.#turns.uncount(attempt)))
+    const uncounted = Promise.all([...this.#runner.attempts.values()].map((attempt) => this.#runner.uncount(attempt)))
     for (const lane of this.#lanes.values())
-      if (!this.#turns.isUnstarted(lane)) this.#turns.abort(lane, !lane.hasUnrecorded, closing)
+      if (!this.#runner.isUnstarted(lane)) this.#runner.abort(lane, !lane.hasUnrecorded, closing)
     for (const key of this.#waits.keys()) this.endWait(key)
     // If the database is unreachable, the lease just expires.
     await within(left(releaseMs), this.#release(uncounted), () => {}).catch(() => {})
@@ -306,7 +306,7 @@ export class SqlWorker {
 
   /** Attempts that ended without a record. */
   #unrecorded(): readonly UnfinishedEvent[] {
-    const unrecorded = [...this.#turns.recording]
+    const unrecorded = [...this.#runner.recording]
     const keys = unrecorded.map(({ key }) => key)
     const message = 'the inbox closed before it could record the end of these events; their handlers may run again'
     if (keys.length > 0) this.#logger.warn({ keys }, message)

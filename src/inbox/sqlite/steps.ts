@@ -1,7 +1,7 @@
 import { WebhookError } from '../../errors.ts'
 import type { Acceptance } from '../inbox.ts'
 import type {
-  Claim,
+  ClaimedLanes,
   ClaimRequest,
   Expiry,
   HeldEvent,
@@ -117,7 +117,7 @@ export class SqliteSteps implements Statements {
     return { run: () => overdue.filter(({ hash }) => this.#accepting.fire(hash)).length }
   }
 
-  claim({ owner, lanes, marked }: ClaimRequest): SqliteStep<Claim> {
+  claim({ owner, lanes, marked }: ClaimRequest): SqliteStep<ClaimedLanes> {
     const run = () => {
       const now = this.#now()
       for (const { media, turn } of this.#unanswered.values()) this.#sql.release.run(now, media, owner, turn)

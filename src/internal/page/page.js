@@ -130,7 +130,7 @@ export function report(message) {
   connection().textContent = `✕ ${message}`
 }
 
-export const attempt = (promise) => promise.catch(({ message }) => report(message))
+export const reportFailure = (promise) => promise.catch(({ message }) => report(message))
 
 // Screen readers announce the counts, at most every 5 s.
 setInterval(() => {
@@ -148,10 +148,10 @@ document.addEventListener('submit', (event) => {
   if (form.method === 'get') {
     const given = [...new FormData(form)].filter(([, value]) => value !== '')
     const chosen = given.map(([name, value]) => [name, inUtc(form, name, value)])
-    attempt(visit(`${form.getAttribute('action')}?${new URLSearchParams(chosen)}`))
+    reportFailure(visit(`${form.getAttribute('action')}?${new URLSearchParams(chosen)}`))
   } else if (!pending.has(form)) {
     pending.add(form)
-    attempt(send(form, submitter)).finally(() => pending.delete(form))
+    reportFailure(send(form, submitter)).finally(() => pending.delete(form))
   }
 })
 document.addEventListener('change', ({ target }) => {
@@ -168,7 +168,7 @@ document.addEventListener('click', async (event) => {
   const link = target.closest('a[href^="/"]:not([download])')
   if (!link || button !== 0 || ctrlKey || metaKey || shiftKey || altKey) return
   event.preventDefault()
-  attempt(visit(link.href))
+  reportFailure(visit(link.href))
 })
-addEventListener('popstate', () => attempt(visit(location.href, { push: false })))
+addEventListener('popstate', () => reportFailure(visit(location.href, { push: false })))
 localise(document)

@@ -12,7 +12,7 @@ export interface ApiAnswer {
 const maxAnswer = 4 * 1_024 * 1_024
 
 /** @throws ApiError `timeout`, `connection`, `aborted`, or `bad_answer` if the answer is too large */
-export async function attempt(request: ApiRequest, config: ClientConfig, signal?: AbortSignal): Promise<ApiAnswer> {
+export async function sendOnce(request: ApiRequest, config: ClientConfig, signal?: AbortSignal): Promise<ApiAnswer> {
   const { timeoutMs } = config
   // Not AbortSignal.any or AbortSignal.timeout: both leak for as long as the caller's signal lives.
   const controller = new AbortController()

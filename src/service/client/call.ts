@@ -2,7 +2,7 @@ import type * as z from 'zod'
 import { retrySchedule } from '../../handlers/retry.ts'
 import { sleep } from '../../internal/timers.ts'
 import { ApiError } from './api-error.ts'
-import { type ApiAnswer, attempt } from './attempt.ts'
+import { type ApiAnswer, sendOnce } from './attempt.ts'
 import type { ClientConfig } from './options.ts'
 import { readAnswer } from './read-answer.ts'
 import { type ApiEndpoint, type CallInput, makeRequest } from './request.ts'
@@ -32,7 +32,7 @@ export function createCall(config: ClientConfig, delay: Delay = sleep): Call {
     let mayBeDone = false
     for (let attemptNumber = 1; ; attemptNumber++) {
       try {
-        const answer = await attempt(request, config, signal)
+        const answer = await sendOnce(request, config, signal)
         const isGone = endpoint.method === 'DELETE' && mayBeDone && answer.status === 404
         return readAnswer(request, isGone ? deleted(answer) : answer, endpoint.answer, config)
       } catch (error) {

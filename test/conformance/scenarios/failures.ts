@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect } from 'vitest'
 import { defineStore, type IdempotencyStore, lruStore } from '../../../src/index.ts'
-import { createSender } from '../../../src/service/emulator/sending/sender.ts'
+import { createCourier } from '../../../src/service/emulator/sending/sender.ts'
 import { silent } from '../../support/silent.ts'
 import { freshBody, send, textOf, verify, verifyToken, withToken } from '../sending.ts'
 import { running, type Subject } from '../subject.ts'
 
-const sender = createSender()
-const impatient = createSender({ timeoutMs: 50 })
+const sender = createCourier()
+const impatient = createCourier({ timeoutMs: 50 })
 
 /** A handler that waits until the test lets it continue, and counts its effects when it ends. */
 function heldHandler() {

@@ -4,7 +4,7 @@ import { WebhookError } from '../../../src/errors.ts'
 import type { AttemptResult } from '../../../src/inbox/inbox.ts'
 import type { StoredEvent } from '../../../src/inbox/sql/database.ts'
 import { HeldLane } from '../../../src/inbox/sql/lane.ts'
-import { Turns, type TurnsOptions } from '../../../src/inbox/sql/turns.ts'
+import { LaneRunner, type LaneRunnerOptions } from '../../../src/inbox/sql/turns.ts'
 import { eventOf } from '../../support/inbox.ts'
 import { signalled } from '../../support/signalled.ts'
 import { silent } from '../../support/silent.ts'
@@ -36,11 +36,11 @@ test('a lane that is lost while the count of its event is taken back does not co
   }
   const handle = vi.fn(async () => released)
   const add = vi.fn()
-  const turns = new Turns({
+  const turns = new LaneRunner({
     database: { run, statements: { count() {} } },
     host: { handle, handlersOf: () => ['a'], handlers: () => [{ name: 'a' }], logger: silent },
     ...{ concurrency: 1, ttlMs: 60_000, owed: undefined, settling: { add }, holds: () => true, lost() {}, ended() {} },
-  } as unknown as TurnsOptions)
+  } as unknown as LaneRunnerOptions)
   const lane = heldLane(1)
   turns.add(lane)
   await vi.waitFor(() => expect(counts).toHaveLength(1))
@@ -60,10 +60,10 @@ test('a lane runs again after the handler of an aborted attempt has ended, howev
     handlers.push(handler)
     return handler.promise
   }
-  const turns = new Turns({
+  const turns = new LaneRunner({
     host: { handle, handlersOf: () => ['a'], handlers: () => [{ name: 'a' }], logger: silent },
     ...{ concurrency: 2, ttlMs: 60_000, owed: undefined, settling: { add() {} }, holds: () => true, ended() {} },
-  } as unknown as TurnsOptions)
+  } as unknown as LaneRunnerOptions)
   const lost = heldLane()
   turns.add(lost)
   await vi.waitFor(() => expect(handlers).toHaveLength(1))

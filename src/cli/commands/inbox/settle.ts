@@ -17,7 +17,7 @@ const delayMs = 10
 
 const past = { replay: 'replayed', discard: 'discarded' } as const
 
-const settle =
+const actOnDeadLetters =
   (act: keyof typeof past, then = '') =>
   async (context: ActionContext): Promise<number> => {
     const { inbox, values, words, screen } = context
@@ -101,12 +101,12 @@ export const replay: InboxAction = {
   help: ['replay <key…|--all>', 'runs the unfinished handlers of dead letters again, with fresh attempts'],
   flags: ['all', 'type', 'since', 'perSecond', 'reason'],
   takes: 'keys',
-  run: settle('replay', replayed),
+  run: actOnDeadLetters('replay', replayed),
 }
 
 export const discard: InboxAction = {
   help: ['discard <key…|--all>', 'deletes dead letters permanently'],
   flags: ['all', 'type', 'since', 'yes', 'reason'],
   takes: 'keys',
-  run: settle('discard'),
+  run: actOnDeadLetters('discard'),
 }

@@ -44,7 +44,7 @@ async function act(page: PageState, form: URLSearchParams, what: Act): Promise<R
     const cause = selection.scope === 'found' ? selection.filter.cause : undefined
     const act = what === 'stop-handler' ? 'stop' : what
     if (count > 0)
-      return store(page, { at: action.startedAt, act, keys, count, cause, reason: reasonIn(form), job: action.id })
+      return store(page, { at: action.startedAt, act, keys, count, cause, reason: reasonIn(form), bulkAction: action.id })
   })
   await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, waitMs))])
   if (action.state === 'running') return to(page, 'job', { id: action.id })

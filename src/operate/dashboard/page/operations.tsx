@@ -58,7 +58,7 @@ export const showOperations = async (page: PageState): Promise<Answer> => ({
 
 /** One operation. Links to its bulk action and shows the outcome, if it ran in this process. */
 export async function Done({ page, operation }: { page: PageState; operation: Operation }) {
-  const { by, act, at, count = 1, handler, reason, job: id = '' } = operation
+  const { by, act, at, count = 1, handler, reason, bulkAction: id = '' } = operation
   const action = page.subject.bulkActions.get(id)
   const { outcome } = action ? await readOutcome(action) : { outcome: [] }
   const isPause = act === 'pause' || act === 'resume'

@@ -6,9 +6,9 @@ import { RecentItems } from '../shared/recent-items.ts'
 import { Holds } from './holds.ts'
 import { type Profile, testTimeoutMs } from './profile.ts'
 import { parseTarget } from './request.ts'
-import { createSender, type Sender } from './sender.ts'
+import { createCourier, type Courier } from './sender.ts'
 import type { Behaviour, DeliveryRecord, Sending } from './sending.ts'
-import { SendingRuns } from './sending-runs.ts'
+import { LiveSendings } from './sending-runs.ts'
 import { makeEventId, signerFor } from './signing.ts'
 
 export interface OutboxOptions {
@@ -42,17 +42,17 @@ const testLane = 'test deliveries'
  */
 export class Outbox {
   readonly #profile: Profile
-  readonly #sender: Sender
-  readonly #tester: Sender
+  readonly #sender: Courier
+  readonly #tester: Courier
   readonly #holds: Holds
   readonly #records: RecentItems<Sending>
-  readonly #runs: SendingRuns
+  readonly #runs: LiveSendings
   #closed = false
 
   constructor({ profile, timeScale, maxWaiting, maxRecords, clock, changes, triggered, delivered }: OutboxOptions) {
     this.#profile = profile
-    this.#sender = createSender({ profile, timeScale, clock })
-    this.#tester = createSender({ timeoutMs: testTimeoutMs, clock })
+    this.#sender = createCourier({ profile, timeScale, clock })
+    this.#tester = createCourier({ timeoutMs: testTimeoutMs, clock })
     this.#holds = new Holds(timeScale)
     this.#records = new RecentItems({
       name: 'events',
@@ -61,7 +61,7 @@ export class Outbox {
       maxEnded: maxRecords,
       onChange: (id) => changes.notify({ kind: 'sendings', id }),
     })
-    this.#runs = new SendingRuns({ records: this.#records, clock, profile, triggered, delivered })
+    this.#runs = new LiveSendings({ records: this.#records, clock, profile, triggered, delivered })
   }
 
   /** @param body an edited body; the payload's by default */

@@ -6,7 +6,7 @@ import { deliveryTimeoutMs, type Profile, retryDelay } from './profile.ts'
 import { requestTo } from './request.ts'
 import type { DeliveryRecord, Fault, WireFault } from './sending.ts'
 
-export interface SenderOptions {
+export interface CourierOptions {
   /** @defaultValue 'documented' */
   readonly profile?: Profile
   /** @defaultValue 3_000 */
@@ -43,7 +43,7 @@ export type EventFault = Exclude<Fault, 'reorder' | 'drop'>
  * Sends events as the service does. Both methods reject with `invalid_option` if `url` is not an http or https URL.
  * `send` also rejects if its signal aborts.
  */
-export interface Sender {
+export interface Courier {
   deliver(url: string, body: string, options?: DeliverOptions): Promise<DeliveryRecord>
   /** Delivers an event until it is acknowledged or given up. Resolves with all deliveries. */
   send(url: string, body: string, options?: SendOptions): Promise<readonly DeliveryRecord[]>
@@ -54,7 +54,7 @@ const addedDelayMs = 5_000
 
 const immediateTurn = async () => () => {}
 
-export function createSender(options: SenderOptions = {}): Sender {
+export function createCourier(options: CourierOptions = {}): Courier {
   const { profile = 'documented', timeoutMs = deliveryTimeoutMs, timeScale = 1, clock } = options
 
   async function deliver(attempt: number, url: string, body: string, options: DeliverOptions): Promise<DeliveryRecord> {

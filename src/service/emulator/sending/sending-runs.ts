@@ -6,7 +6,7 @@ import type { DeliveryRecord, Sending } from './sending.ts'
 import { SendingTurns } from './turns.ts'
 
 /** Connects a sending's deliveries with its record. */
-export interface SendingRun {
+export interface LiveSending {
   /** Cuts off a delivery in progress. */
   readonly signal: AbortSignal
   /** Lets no further delivery start. */
@@ -17,13 +17,13 @@ export interface SendingRun {
   readonly onProgress: (deliveries: readonly DeliveryRecord[]) => void
 }
 
-interface UnfinishedRun {
+interface UnfinishedSending {
   readonly webhookId: string
   readonly cut: AbortController
   readonly stop: AbortController
 }
 
-export interface SendingRunsOptions {
+export interface LiveSendingsOptions {
   readonly records: RecentItems<Sending>
   readonly clock: Clock
   readonly profile: Profile
@@ -37,16 +37,16 @@ export interface SendingRunsOptions {
 const maxConcurrent = 64
 
 /** Runs sendings and keeps their records up to date. */
-export class SendingRuns {
+export class LiveSendings {
   readonly #records: RecentItems<Sending>
   readonly #clock: Clock
   readonly #profile: Profile
-  readonly #triggered: SendingRunsOptions['triggered']
-  readonly #delivered: SendingRunsOptions['delivered']
+  readonly #triggered: LiveSendingsOptions['triggered']
+  readonly #delivered: LiveSendingsOptions['delivered']
   readonly #turns = new SendingTurns(maxConcurrent)
-  readonly #unfinished = new Set<UnfinishedRun>()
+  readonly #unfinished = new Set<UnfinishedSending>()
 
-  constructor({ records, clock, profile, triggered, delivered }: SendingRunsOptions) {
+  constructor({ records, clock, profile, triggered, delivered }: LiveSendingsOptions) {
     this.#records = records
     this.#clock = clock
     this.#profile = profile
@@ -67,7 +67,7 @@ export class SendingRuns {
   async run(
     created: Sending,
     lane: string,
-    deliver: (run: SendingRun) => Promise<readonly DeliveryRecord[]>,
+    deliver: (run: LiveSending) => Promise<readonly DeliveryRecord[]>,
   ): Promise<Sending> {
     const { id, webhookId } = created
     const run = { webhookId, cut: new AbortController(), stop: new AbortController() }
@@ -100,7 +100,7 @@ export class SendingRuns {
     for (const run of this.#unfinished) if (run.webhookId === webhookId) run.stop.abort()
   }
 
-  #makeRun(id: string, lane: string, { cut, stop }: UnfinishedRun): SendingRun {
+  #makeRun(id: string, lane: string, { cut, stop }: UnfinishedSending): LiveSending {
     return {
       signal: cut.signal,
       stop: stop.signal,

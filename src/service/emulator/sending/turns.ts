@@ -4,7 +4,7 @@ interface Waiter {
 }
 
 /** Turns in use and the FIFO of waiters. */
-interface Lane {
+interface Line {
   taken: number
   first?: Waiter | undefined
   last?: Waiter | undefined
@@ -17,7 +17,7 @@ interface Lane {
 export class SendingTurns {
   #free: number
   /** Round-robin order: new and just-served lanes go last. */
-  readonly #lanes = new Map<string, Lane>()
+  readonly #lines = new Map<string, Line>()
 
   constructor(maxConcurrent: number) {
     this.#free = maxConcurrent
@@ -25,8 +25,8 @@ export class SendingTurns {
 
   /** Waits for a turn and returns a function that ends it. If the signal has aborted by then, throws its reason. */
   async take(name: string, signal: AbortSignal): Promise<() => void> {
-    const lane = this.#lanes.get(name) ?? { taken: 0 }
-    this.#lanes.set(name, lane)
+    const lane = this.#lines.get(name) ?? { taken: 0 }
+    this.#lines.set(name, lane)
     await new Promise<void>((start) => {
       const waiter = { start }
       if (lane.last) lane.last.next = waiter
@@ -39,15 +39,15 @@ export class SendingTurns {
     return () => this.#end(name, lane)
   }
 
-  #end(name: string, lane: Lane): void {
+  #end(name: string, lane: Line): void {
     this.#free += 1
     lane.taken -= 1
-    if (lane.taken === 0 && lane.first === undefined) this.#lanes.delete(name)
+    if (lane.taken === 0 && lane.first === undefined) this.#lines.delete(name)
     this.#startNext()
   }
 
   #startNext(): void {
-    for (const [name, lane] of this.#lanes) {
+    for (const [name, lane] of this.#lines) {
       if (this.#free === 0) return
       if (lane.first === undefined || lane.taken >= this.#free) continue
       const { start, next } = lane.first
@@ -56,8 +56,8 @@ export class SendingTurns {
       lane.taken += 1
       this.#free -= 1
       // Move the lane to the end of the line.
-      this.#lanes.delete(name)
-      this.#lanes.set(name, lane)
+      this.#lines.delete(name)
+      this.#lines.set(name, lane)
       start()
     }
   }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { createSender } from '../../../../src/service/emulator/sending/sender.ts'
+import { createCourier } from '../../../../src/service/emulator/sending/sender.ts'
 import { listen, listenAndAnswer, outcomeOf, refusingUrl } from './targets.ts'
 
 // Pauses take 30 ms instead of 3 s.
 // Not the machine's clock, which never goes back: another test may have set the time ahead.
-const sender = createSender({ timeScale: 0.01, clock: () => BigInt(Date.now()) * 1_000_000n })
+const sender = createCourier({ timeScale: 0.01, clock: () => BigInt(Date.now()) * 1_000_000n })
 
 describe('a delivery', () => {
   test('is a POST of the exact body with exactly the headers of the service', async () => {
@@ -109,7 +109,7 @@ describe('an event', () => {
 })
 
 describe('a slow receiver', () => {
-  const hurried = createSender({ timeoutMs: 60, timeScale: 0 })
+  const hurried = createCourier({ timeoutMs: 60, timeScale: 0 })
   const timeout = { reason: 'timeout', message: 'no answer within 60 ms' }
 
   test('fails the delivery when it never answers', async () => {
@@ -135,7 +135,7 @@ describe('a slow receiver', () => {
 })
 
 describe('the observed profile', () => {
-  const observed = createSender({ profile: 'observed', timeoutMs: 40, timeScale: 0.00001 })
+  const observed = createCourier({ profile: 'observed', timeoutMs: 40, timeScale: 0.00001 })
   // After 30 s, then 1, 2, 4, 8 and 16 minutes.
   const pauses = [0.3, 0.6, 1.2, 2.4, 4.8, 9.6, undefined].map((ms) => ms && expect.closeTo(ms))
 

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { nodeHandler } from '../../../../adapters/node.ts'
 import { createReceiver, hmacSignature } from '../../../../src/index.ts'
-import { createSender } from '../../../../src/service/emulator/sending/sender.ts'
+import { createCourier } from '../../../../src/service/emulator/sending/sender.ts'
 import { signWithHmac } from '../../../../src/testing/index.ts'
 import { silent } from '../../../support/silent.ts'
 import { listen, listenAndAnswer, listenTcp, outcomeOf, refusingUrl } from './targets.ts'
 
-const sender = createSender({ timeScale: 0.001 })
+const sender = createCourier({ timeScale: 0.001 })
 const body = '{"title":"映画","media_id":"m1"}'
 
 describe('a delivery with the fault', () => {
@@ -103,7 +103,7 @@ describe('an answer', () => {
       const timer = setInterval(() => response.write('x'), 5)
       response.on('close', () => clearInterval(timer))
     })
-    const { failure, answer } = await createSender({ timeoutMs: 60 }).deliver(url, body)
+    const { failure, answer } = await createCourier({ timeoutMs: 60 }).deliver(url, body)
     expect(failure).toEqual({ reason: 'timeout', message: 'no answer within 60 ms' })
     expect(answer).toBeUndefined()
   })
