@@ -32,12 +32,12 @@ export type {
 export type { ExpectationOptions, Overdue, OverdueHandler } from './handlers/expectations.ts'
 export type {
   ErrorHandler,
-  RunFailure as FailedRun,
   Handler,
   HandlerContext,
   HandlerOptions,
   Handlers,
   Rate,
+  RunFailure as FailedRun,
 } from './handlers/handler.ts'
 export type { AttemptReport, RunReport, RunSpan, StartedRun } from './handlers/reports.ts'
 export type { RetryOptions } from './handlers/retry.ts'

@@ -3,7 +3,7 @@ import type { InContext } from '../internal/async-context.ts'
 import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { ruleOf } from './expectations.ts'
-import { type NewFailure, failedResult, makeFailure, longestDelay } from './failed-runs.ts'
+import { failedResult, longestDelay, makeFailure, type NewFailure } from './failed-runs.ts'
 import { type Failure, HandlerRun } from './handler-run.ts'
 import type { Limiter, Permit } from './limits.ts'
 import type { HandlerRegistry, RegisteredHandler } from './registry.ts'
@@ -46,11 +46,11 @@ export function createHandle(options: AttemptOptions): Handle {
       if (attempt.aborted) break
       if (hasEnded(handler, progress)) continue
       const coming = takePermit(options, handler, progress)
-      const turn = isPromise(coming) ? await coming : coming
-      if (turn === undefined) progress.isPartial = true
+      const permit = isPromise(coming) ? await coming : coming
+      if (permit === undefined) progress.isPartial = true
       else {
         const run = new HandlerRun(accepted, attempt, handler.name, options.logger)
-        const ended = start(options, handler, turn, run, progress)
+        const ended = start(options, handler, permit, run, progress)
         const failure = isPromise(ended) ? await ended : ended
         const recorded = record(options, handler, run, failure, progress)
         if (isPromise(recorded)) await recorded
@@ -82,7 +82,7 @@ function checkUnhandled({ registry, logger, retry }: AttemptOptions, { accepted,
 const hasEnded = ({ name }: RegisteredHandler, { attempt, completed }: Progress): boolean =>
   completed.includes(name) || attempt.failures?.some(({ handler, final }) => final && handler === name) === true
 
-/** The turn of a handler, which may have to wait for its limit. `undefined` if it must not run in this attempt. */
+/** Takes a handler's permit, which may have to wait for its limit. `undefined` if it must not run in this attempt. */
 function takePermit(
   options: AttemptOptions,
   { name, limiter }: RegisteredHandler,
@@ -100,29 +100,29 @@ async function waitForPermit(
   progress: Progress,
 ): Promise<Permit | undefined> {
   const { accepted, attempt } = progress
-  const turn = limiter.enter()
-  while (!turn.hasCome) {
-    const waiting = attempt.whileWaiting?.(turn.next(attempt.signal))
+  const permit = limiter.enter()
+  while (!permit.isGranted) {
+    const waiting = attempt.whileWaiting?.(permit.next(attempt.signal))
     if (waiting === undefined) {
-      limiter.leave(turn)
+      limiter.leave(permit)
       progress.releaseMs = Math.max(progress.releaseMs, limiter.releaseMs())
       return undefined
     }
     await waiting
     const isRemoved = !registry.handlersOf(accepted.event).some((registered) => registered.limiter === limiter)
     if (isRemoved || attempt.aborted || attempt.isPaused?.(name)) {
-      limiter.leave(turn)
+      limiter.leave(permit)
       return undefined
     }
   }
-  return turn
+  return permit
 }
 
 /** Calls the handler. The failure, once it has ended or its time is over. */
 function start(
   { reporter, handlerTimeoutMs }: AttemptOptions,
   { name, handler, limiter, timeoutMs = handlerTimeoutMs }: RegisteredHandler,
-  turn: Permit | 'unlimited',
+  permit: Permit | 'unlimited',
   run: HandlerRun,
   { accepted, attempt }: Progress,
 ): MaybePromise<Failure | undefined> {
@@ -130,7 +130,7 @@ function start(
   run.span = span
   attempt.run = run
   // Here, since a rate is kept by the clock that the handler sees.
-  if (turn !== 'unlimited') limiter?.start(turn)
+  if (permit !== 'unlimited') limiter?.start(permit)
   const inContext: InContext = span
     ? (call, ...args) => reporter.inContext(() => reporter.within(span, () => call(...args)))
     : reporter.inContext

@@ -35,7 +35,14 @@ export interface GivenFailure {
 }
 
 /** Decides whether and when a handler that failed runs again. */
-export function makeFailure({ handler, error, own, shared, storageFailed = false, ...given }: GivenFailure): NewFailure {
+export function makeFailure({
+  handler,
+  error,
+  own,
+  shared,
+  storageFailed = false,
+  ...given
+}: GivenFailure): NewFailure {
   const { before } = given
   const { number, uncounted = 0 } = given.attempt
   const { message, retryAfterMs, stack } = describeError(error)

@@ -53,19 +53,19 @@ class Pace {
 /** Longest release of an event (ms). A deploy may change the limit meanwhile. */
 const maxReleaseMs = 600_000
 
-/** Released events come due in batches, so one claim takes several. Up to this many turns and this long (ms). */
-const releaseBatch = { turns: 4, ms: 1_000 }
+/** Released events come due in batches, so one claim takes several. Up to this many permits and this long (ms). */
+const releaseBatch = { permits: 4, ms: 1_000 }
 
 /** Events come back slightly faster than they run, or slow claims would leave the handler idle. */
 const releaseSpacing = 0.9
 
-/** An attempt's place in the queue of a limit. */
+/** An attempt's permit to run under a limit, for which it queues. */
 export class Permit {
   /** The limit has room for it: start it, or leave. */
-  hasCome = false
+  isGranted = false
   #wake: (() => void) | undefined
 
-  /** Resolves when it has come, when its handler may have been removed, and on abort. */
+  /** Resolves when it is granted, when its handler may have been removed, and on abort. */
   next(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const wake = () => {
@@ -88,12 +88,12 @@ export class Limiter {
   readonly #concurrency: number
   readonly #pace: Pace | undefined
   readonly #waiting = new Set<Permit>()
-  /** Turns that have come, and wait for a slot of the inbox. */
-  readonly #called = new Set<Permit>()
+  /** Permits that are granted, and wait for a slot of the inbox. */
+  readonly #granted = new Set<Permit>()
   #running = 0
   #timer: Timer | undefined
   #meanMs = 1_000
-  /** Turn of the last event that was released (`performance.now()`, ms). */
+  /** When the last event that was released comes back (`performance.now()`, ms). */
   #releasedUntil = 0
 
   constructor({ concurrency = Number.POSITIVE_INFINITY, rate }: Limits) {
@@ -101,43 +101,43 @@ export class Limiter {
     this.#pace = rate && new Pace(rate)
   }
 
-  /** Queues an attempt. With room, its turn has come. */
+  /** Queues an attempt. With room, its permit is granted at once. */
   enter(): Permit {
-    const turn = new Permit()
-    if (this.#waiting.size === 0 && this.#waitMs() <= 0) this.#call(turn)
-    else this.#waiting.add(turn)
+    const permit = new Permit()
+    if (this.#waiting.size === 0 && this.#waitMs() <= 0) this.#grant(permit)
+    else this.#waiting.add(permit)
     this.#wake()
-    return turn
+    return permit
   }
 
-  /** Takes the permit of a turn that has come. */
-  start(turn: Permit): void {
-    this.#called.delete(turn)
+  /** Starts the run of a granted permit. */
+  start(permit: Permit): void {
+    this.#granted.delete(permit)
     this.#running++
     this.#pace?.started(performance.now())
-    this.#callNext()
+    this.#grantNext()
   }
 
-  leave(turn: Permit): void {
-    this.#waiting.delete(turn)
-    this.#called.delete(turn)
-    if (this.#waiting.size > 0) return this.#callNext()
+  leave(permit: Permit): void {
+    this.#waiting.delete(permit)
+    this.#granted.delete(permit)
+    if (this.#waiting.size > 0) return this.#grantNext()
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
 
   /** Wakes the waiting attempts, to notice that their handler was removed. Others wait again. */
   wakeAll(): void {
-    for (const turn of [...this.#waiting]) turn.wake()
+    for (const permit of [...this.#waiting]) permit.wake()
   }
 
   /** How long to release an event (ms). Counts half of the queue as ahead of it, or the queue could run dry. */
   releaseMs(): number {
     const now = performance.now()
     const eachMs = Math.max(this.#pace?.intervalMs ?? 0, this.#meanMs / this.#concurrency, 1)
-    const turnAt = Math.max(this.#releasedUntil, now + (this.#waiting.size / 2) * eachMs) + releaseSpacing * eachMs
-    this.#releasedUntil = Math.min(turnAt, now + maxReleaseMs)
-    const stepMs = Math.min(releaseBatch.turns * eachMs, releaseBatch.ms)
+    const backAt = Math.max(this.#releasedUntil, now + (this.#waiting.size / 2) * eachMs) + releaseSpacing * eachMs
+    this.#releasedUntil = Math.min(backAt, now + maxReleaseMs)
+    const stepMs = Math.min(releaseBatch.permits * eachMs, releaseBatch.ms)
     return Math.ceil(this.#releasedUntil / stepMs) * stepMs - now
   }
 
@@ -166,29 +166,29 @@ export class Limiter {
   #ended(durationMs: number): void {
     this.#running--
     this.#meanMs += (durationMs - this.#meanMs) / 8
-    this.#callNext()
+    this.#grantNext()
   }
 
-  #callNext(): void {
-    for (const turn of this.#waiting) {
+  #grantNext(): void {
+    for (const permit of this.#waiting) {
       if (this.#waitMs() > 0) return this.#wake()
-      this.#waiting.delete(turn)
-      this.#call(turn)
+      this.#waiting.delete(permit)
+      this.#grant(permit)
     }
   }
 
-  #call(turn: Permit): void {
-    this.#called.add(turn)
-    turn.hasCome = true
-    turn.wake()
+  #grant(permit: Permit): void {
+    this.#granted.add(permit)
+    permit.isGranted = true
+    permit.wake()
   }
 
-  /** Time until the next turn can come (ms). `Infinity`: not before another run starts or ends. */
+  /** Time until the next permit can be granted (ms). `Infinity`: not before another run starts or ends. */
   #waitMs(): number {
-    if (this.#running + this.#called.size >= this.#concurrency) return Number.POSITIVE_INFINITY
+    if (this.#running + this.#granted.size >= this.#concurrency) return Number.POSITIVE_INFINITY
     if (this.#pace === undefined) return 0
-    // One at a time: two called runs could start together.
-    return this.#called.size > 0 ? Number.POSITIVE_INFINITY : this.#pace.nextAt - performance.now()
+    // One at a time: two granted runs could start together.
+    return this.#granted.size > 0 ? Number.POSITIVE_INFINITY : this.#pace.nextAt - performance.now()
   }
 
   #wake(): void {
@@ -196,7 +196,7 @@ export class Limiter {
     if (this.#timer !== undefined || waitMs === Number.POSITIVE_INFINITY) return
     const wake = () => {
       this.#timer = undefined
-      this.#callNext()
+      this.#grantNext()
     }
     this.#timer = setTimeout(wake, Math.min(Math.ceil(waitMs), maxWaitMs))
   }

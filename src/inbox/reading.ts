@@ -323,7 +323,7 @@ export interface Operation {
   /** The cause of the dead letters, as the dashboard names it. */
   readonly cause?: string | undefined
   readonly reason?: string | undefined
-  /** The dashboard's job that carried it out. */
+  /** The dashboard's bulk action that carried it out. */
   readonly bulkAction?: string | undefined
 }
 

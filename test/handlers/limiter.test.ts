@@ -9,9 +9,9 @@ const { signal } = new AbortController()
 
 /** Takes a permit that must be free. */
 function start(limiter: Limiter): void {
-  const turn = limiter.enter()
-  expect(turn.hasCome).toBe(true)
-  limiter.start(turn)
+  const permit = limiter.enter()
+  expect(permit.isGranted).toBe(true)
+  limiter.start(permit)
 }
 
 /** Makes a limiter whose turns start as they come, and notes when (ms). */
@@ -20,14 +20,14 @@ function subject(limits: ConstructorParameters<typeof Limiter>[0]) {
   const begunAt = performance.now()
   const starts: number[] = []
   const ask = () => {
-    const turn = limiter.enter()
+    const permit = limiter.enter()
     const begin = () => {
-      limiter.start(turn)
+      limiter.start(permit)
       starts.push(performance.now() - begunAt)
     }
-    if (turn.hasCome) begin()
-    else void turn.next(signal).then(begin)
-    return turn
+    if (permit.isGranted) begin()
+    else void permit.next(signal).then(begin)
+    return permit
   }
   return { limiter, starts, ask }
 }
@@ -123,7 +123,7 @@ describe('a rate', () => {
     const called: number[] = []
     start(limiter)
     const turns = [0, 1, 2].map(() => limiter.enter())
-    for (const [number, turn] of turns.entries()) void turn.next(signal).then(() => called.push(number))
+    for (const [number, permit] of turns.entries()) void permit.next(signal).then(() => called.push(number))
     await vi.advanceTimersByTimeAsync(5_000)
     expect(called).toEqual([0])
     limiter.start(turns[0] as (typeof turns)[0])
@@ -151,7 +151,7 @@ describe('concurrency', () => {
     for (const [name, handler] of Object.entries(handlers)) {
       start(limiter)
       const next = limiter.enter()
-      expect(next.hasCome).toBe(false)
+      expect(next.isGranted).toBe(false)
       void next.next(signal).then(() => called.push(name))
       await Promise.resolve()
         .then(() => limiter.around(handler)(undefined as never, undefined as never))
@@ -171,7 +171,7 @@ describe('concurrency', () => {
   })
 })
 
-describe('the turn of an event that is released', () => {
+describe('the permit of an event that is released', () => {
   const parked = (limiter: Limiter, count: number) => {
     start(limiter)
     for (let runs = 0; runs < count; runs++) limiter.enter()

@@ -17,7 +17,7 @@ export type Kind = keyof typeof limits
 
 export interface Measurement {
   readonly kind: Kind
-  /** File and path inside it, such as `src/inbox/sql/turns.ts Turns.add`. */
+  /** File and path inside it, such as `src/inbox/sql/lane-runner.ts LaneRunner.add`. */
   readonly name: string
   readonly size: number
 }

@@ -1,8 +1,8 @@
 import { type EventType, eventTypes } from '../../src/events/media-service/catalogue.ts'
 import type { EventOrder } from '../../src/inbox/inbox.ts'
 import { requestsEndWork } from '../../src/internal/requests.ts'
+import type { EventFault } from '../../src/service/emulator/sending/courier.ts'
 import type { Profile } from '../../src/service/emulator/sending/profile.ts'
-import type { EventFault } from '../../src/service/emulator/sending/sender.ts'
 import type { Random } from './random.ts'
 
 /** The inboxes and stores of the receivers. */

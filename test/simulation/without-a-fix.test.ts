@@ -111,7 +111,7 @@ const faults: Readonly<Record<string, Fault>> = {
     finding: /began while event \d+ before it waited for its retry/,
   },
   'in a strict order, a lane goes on after a retry': {
-    file: 'src/inbox/sql/turns.ts',
+    file: 'src/inbox/sql/lane-runner.ts',
     fix: "this.#options.host.order === 'strict' && (event.kind === 'retry' || event.kind === 'release')",
     without: 'false',
     finding: /began while event \d+ before it waited for its retry/,

@@ -126,7 +126,11 @@ export class ClaimingInbox extends MemoryInbox {
     return claiming.answer
   }
 
-  async #answered(accepted: AcceptedEvent, claim: Promise<ClaimAnswer>, earlier?: EarlierAttempts): Promise<ClaimAnswer> {
+  async #answered(
+    accepted: AcceptedEvent,
+    claim: Promise<ClaimAnswer>,
+    earlier?: EarlierAttempts,
+  ): Promise<ClaimAnswer> {
     const { key } = accepted.event
     try {
       return this.#claimed(accepted, await claim, earlier)

@@ -10,9 +10,9 @@
  * - Throws any other error, after it has yielded what was done before.
  */
 import { WebhookError } from '../../errors.ts'
+import { LoopYields } from '../../internal/loop-yields.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { sleep } from '../../internal/timers.ts'
-import { LoopYields } from '../../internal/turns.ts'
 
 /** Delay before a full inbox is tried again (ms). */
 const overloadDelayMs = 500
@@ -49,11 +49,11 @@ export async function* actOnEach(
   { perSecond = Number.POSITIVE_INFINITY, batchSize = 1, signal }: Pace,
 ): AsyncGenerator<Acted, void> {
   const size = Math.min(batchSize, Math.ceil(perSecond / batchesPerSecond))
-  const turns = new LoopYields()
+  const yields = new LoopYields()
   const startedAt = performance.now()
   for (let start = 0; start < keys.length && !signal?.aborted; start += size) {
     const earlyMs = startedAt + (start * 1_000) / perSecond - performance.now()
-    await (earlyMs > 0 ? sleep(earlyMs, signal) : turns.due())
+    await (earlyMs > 0 ? sleep(earlyMs, signal) : yields.due())
     yield* actOnBatch(keys.slice(start, start + size), act, signal)
   }
 }

@@ -4,8 +4,8 @@ import { handlersJson, type PublishedHandlers } from '../engine/owed-handlers.ts
 import type { Acceptance, HandlerName } from '../inbox.ts'
 import { ByteLimit } from '../sql/batch-reader.ts'
 import type {
-  ClaimedLanes,
   ClaimedLane,
+  ClaimedLanes,
   ClaimRequest,
   HeldEvent,
   Media,

@@ -10,9 +10,9 @@ import type { RunningAttempt } from './attempt.ts'
 import { Claiming } from './claiming.ts'
 import type { ClaimedLane, Database, Media, RunningEvents } from './database.ts'
 import { HeldLane } from './lane.ts'
+import { LaneRunner } from './lane-runner.ts'
 import { Lease } from './lease.ts'
 import { Settling } from './settling.ts'
-import { LaneRunner } from './turns.ts'
 
 export interface SqlWorkerOptions {
   readonly database: Database

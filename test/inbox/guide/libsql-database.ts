@@ -94,7 +94,11 @@ const readEvents = (isStrict: boolean): string => `
   FROM event WHERE media = ?1 AND (${isStrict ? 'due_at IS NOT NULL' : 'due_at <= ?3'}
     OR id > ?2 AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL) ORDER BY id LIMIT ${maxEvents + 1}`
 
-async function claim(query: Run, isStrict: boolean, { owner, lanes, marked }: port.ClaimRequest): Promise<port.ClaimedLanes> {
+async function claim(
+  query: Run,
+  isStrict: boolean,
+  { owner, lanes, marked }: port.ClaimRequest,
+): Promise<port.ClaimedLanes> {
   const now = Date.now()
   type LaneRow = port.ClaimedLane & { readonly latest_at: number | null }
   const claimLane = (isMarked: number, limit: number) => query<LaneRow>(claimLanes, owner, now, isMarked, limit)

@@ -36,7 +36,7 @@ describe.each(addresses)('%s /%s', (...address) => {
   test('is answered with headers that isolate the page', async () => {
     const response = await ask(dashboard(receiverWith(), options), address)
     expect(response.status).toBe(
-      route === 'nothing' || ['event', 'media', 'job'].includes(route)
+      route === 'nothing' || ['event', 'media', 'bulk-action'].includes(route)
         ? 404
         : method === 'POST'
           ? // The memory inbox cannot be paused.

@@ -143,7 +143,7 @@ test('an action never leads to another site', async () => {
   }
 })
 
-test('a job that this process does not know is said', async () => {
+test('a bulk action that this process does not know is said', async () => {
   const { receiver } = await failing(1)
-  expect(await read(dashboard(receiver, operators), 'job?id=unknown')).toContain('Unknown action')
+  expect(await read(dashboard(receiver, operators), 'bulk-action?id=unknown')).toContain('Unknown action')
 })

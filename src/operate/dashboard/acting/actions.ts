@@ -29,37 +29,45 @@ export const postRoutes: ReadonlyMap<string, Action> = new Map<string, Action>([
   ['resume', (page, form) => pause(page, form, 'resume')],
 ])
 
-async function act(page: PageState, form: URLSearchParams, what: Act): Promise<Response> {
+async function act(page: PageState, form: URLSearchParams, chosen: Act): Promise<Response> {
   const { bulkActions, notices } = page.subject
   const selection = readSelection(form)
   const back = placeIn(form)
   if (selection.scope === 'keys' && selection.keys.length === 0)
     return to(page, back, { notice: notices.leave({ text: 'Nothing was selected.', failed: true }) })
-  const { action, ended } = bulkActions.start(what, selection)
-  const logged = { job: action.id, action: what }
-  record(page, { ...logged, selection }, `${what} requested on the dashboard`)
+  const { action, ended } = bulkActions.start(chosen, selection)
+  const logged = { bulkAction: action.id, action: chosen }
+  record(page, { ...logged, selection }, `${chosen} requested on the dashboard`)
   const stored = ended.then(() => {
     const { state, total, done: count, keys } = action
-    record(page, { ...logged, state, total, done: count }, `${what} finished on the dashboard`)
+    record(page, { ...logged, state, total, done: count }, `${chosen} finished on the dashboard`)
     const cause = selection.scope === 'found' ? selection.filter.cause : undefined
-    const act = what === 'stop-handler' ? 'stop' : what
+    const act = chosen === 'stop-handler' ? 'stop' : chosen
     if (count > 0)
-      return store(page, { at: action.startedAt, act, keys, count, cause, reason: reasonIn(form), bulkAction: action.id })
+      return store(page, {
+        at: action.startedAt,
+        act,
+        keys,
+        count,
+        cause,
+        reason: reasonIn(form),
+        bulkAction: action.id,
+      })
   })
   await Promise.race([stored, new Promise((resolve) => setTimeout(resolve, waitMs))])
-  if (action.state === 'running') return to(page, 'job', { id: action.id })
+  if (action.state === 'running') return to(page, 'bulk-action', { id: action.id })
   if (action.state === 'failed') throw action.error
   const isPartial = action.done < (action.total ?? 0)
   const hasMore = action.replayed !== undefined && action.done > 0
-  const more = hasMore ? { text: 'See how it went', address: page.at('job', { id: action.id }) } : undefined
+  const more = hasMore ? { text: 'See how it went', address: page.at('bulk-action', { id: action.id }) } : undefined
   return to(page, back, { notice: notices.leave({ text: describeResult(action).join(' '), failed: isPartial, more }) })
 }
 
 function stop(page: PageState, form: URLSearchParams): Response {
   const id = form.get('id') ?? ''
   page.subject.bulkActions.stop(id)
-  record(page, { job: id, action: 'stop' }, 'stop requested on the dashboard')
-  return to(page, 'job', { id })
+  record(page, { bulkAction: id, action: 'stop' }, 'stop requested on the dashboard')
+  return to(page, 'bulk-action', { id })
 }
 
 async function pause(page: PageState, form: URLSearchParams, what: 'pause' | 'resume'): Promise<Response> {

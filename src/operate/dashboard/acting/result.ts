@@ -2,20 +2,20 @@ import { amount, counted } from '../page/elements.tsx'
 import type { BulkAction } from './bulk-actions.ts'
 import type { Act } from './selection.ts'
 
-export const words: Record<Act, { readonly ing: string; readonly ed: string; readonly what: string }> = {
-  replay: { ing: 'Replaying', ed: 'replayed', what: 'dead letter' },
-  discard: { ing: 'Discarding', ed: 'discarded', what: 'dead letter' },
-  retry: { ing: 'Retrying', ed: 'started again', what: 'event' },
-  'stop-handler': { ing: 'Stopping', ed: 'stopped', what: 'event' },
+export const words: Record<Act, { readonly ing: string; readonly ed: string; readonly noun: string }> = {
+  replay: { ing: 'Replaying', ed: 'replayed', noun: 'dead letter' },
+  discard: { ing: 'Discarding', ed: 'discarded', noun: 'dead letter' },
+  retry: { ing: 'Retrying', ed: 'started again', noun: 'event' },
+  'stop-handler': { ing: 'Stopping', ed: 'stopped', noun: 'event' },
 }
 
 export function describeResult({ act, state, total = 0, done, gone, kept }: BulkAction): readonly string[] {
-  const { ed, what } = words[act]
+  const { ed, noun } = words[act]
   const of = done === total ? '' : `${amount(done)} of `
-  const sentences = [`${of}${counted(total, what)} ${ed}.${done > 0 ? nextAfter[act] : ''}`]
+  const sentences = [`${of}${counted(total, noun)} ${ed}.${done > 0 ? nextAfter[act] : ''}`]
   if (gone > 0)
-    sentences.push(`${counted(gone, what)} ${act === 'stop-handler' ? 'not stopped' : 'skipped'}: ${goneBecause[act]}.`)
-  for (const [reason, count] of kept) sentences.push(`${counted(count, what)} left unchanged: ${reason}.`)
+    sentences.push(`${counted(gone, noun)} ${act === 'stop-handler' ? 'not stopped' : 'skipped'}: ${goneBecause[act]}.`)
+  for (const [reason, count] of kept) sentences.push(`${counted(count, noun)} left unchanged: ${reason}.`)
   if (state === 'stopped') sentences.push('Stopped. The rest is unchanged.')
   if (state === 'failed') sentences.push('Then the inbox became unavailable. The rest is unchanged.')
   return sentences

@@ -1,7 +1,7 @@
 // Live updates by polling, less often if the server is slow.
 
 import { timeOfDay } from '../../../internal/page/local-times.js'
-import { attempt, makeLive, report, reportLive, update } from '../../../internal/page/page.js'
+import { makeLive, report, reportFailure, reportLive, update } from '../../../internal/page/page.js'
 
 const delayMs = 2_000
 let lost = false
@@ -69,5 +69,5 @@ document.addEventListener('keydown', (event) => {
 })
 
 makeLive({ isOpen: () => !lost, hold })
-document.addEventListener('visibilitychange', () => attempt(poll()))
-attempt(poll())
+document.addEventListener('visibilitychange', () => reportFailure(poll()))
+reportFailure(poll())

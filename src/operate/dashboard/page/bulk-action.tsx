@@ -41,8 +41,8 @@ export async function readOutcome({ done, replayed }: BulkAction) {
 }
 
 export const makeTitle = ({ act, total, state }: BulkAction): string => {
-  const { ing, what } = words[act]
-  const many = total === undefined ? `${what}s` : counted(total, what)
+  const { ing, noun } = words[act]
+  const many = total === undefined ? `${noun}s` : counted(total, noun)
   return state === 'running' ? `${ing} ${many}` : `${ing} ${many}: ${state}`
 }
 

@@ -35,7 +35,7 @@ export async function LastOperations({ page, eventKey, cause, areAll = false }: 
       <ul>
         {running.map((action) => (
           <li>
-            <a href={page.at('job', { id: action.id })}>{makeTitle(action)}</a>,{' '}
+            <a href={page.at('bulk-action', { id: action.id })}>{makeTitle(action)}</a>,{' '}
             <Ago at={action.startedAt} now={page.now} />
           </li>
         ))}
@@ -67,7 +67,7 @@ export async function Done({ page, operation }: { page: PageState; operation: Op
       <strong>{by === undefined ? 'Somebody' : <Foreign text={by} longest={60} />}</strong>{' '}
       {isPause && `${past[act]} ${handler === undefined ? 'the inbox' : 'the handler '}`}
       {handler !== undefined && <Foreign text={handler} longest={60} />}
-      {!isPause && <a href={action && page.at('job', { id })}>{`${past[act]} ${counted(count, 'event')}`}</a>},{' '}
+      {!isPause && <a href={action && page.at('bulk-action', { id })}>{`${past[act]} ${counted(count, 'event')}`}</a>},{' '}
       <Ago at={at} now={page.now} />
       {reason !== undefined && (
         <>

@@ -21,7 +21,7 @@ export const getRoutes: ReadonlyMap<string, Shows> = new Map<string, Shows>([
   ['dead-letters', showDeadLetters],
   ['expected', showExpected],
   ['operations', showOperations],
-  ['job', showBulkAction],
+  ['bulk-action', showBulkAction],
   ['numbers', showNumbers],
   ['find', find],
   ['dead-letters.jsonl', exportDeadLetters],

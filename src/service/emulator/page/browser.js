@@ -2,11 +2,11 @@
 
 import {
   assets,
-  attempt,
   makeLive,
   morphWithFocus,
   parse,
   report,
+  reportFailure,
   reportLive,
   visit,
 } from '../../../internal/page/page.js'
@@ -49,13 +49,13 @@ function connect() {
   source = new EventSource('/emulator/events')
   source.onopen = () => {
     // After a lost connection, another emulator may be at this address.
-    attempt(lost ? visit(location.href, { push: false }) : refresh())
+    reportFailure(lost ? visit(location.href, { push: false }) : refresh())
     lost = false
     reportLive()
   }
   source.onmessage = ({ data }) => {
     changes += 1
-    attempt(refresh(JSON.parse(data)))
+    reportFailure(refresh(JSON.parse(data)))
   }
   source.onerror = () => {
     lost = true

@@ -27,7 +27,7 @@ describeInBrowser('hostile texts', () => {
     const queries = [
       `/events?type=${media}`,
       `/event?key=${media}`,
-      `/job?id=${media}&back=${media}`,
+      `/bulk-action?id=${media}&back=${media}`,
       `/?period=${media}`,
     ]
     for (const place of [...places, ...queries]) {
@@ -57,7 +57,7 @@ describeInBrowser('hostile texts', () => {
 })
 
 describeInBrowser('10,000 dead letters', () => {
-  test('are grouped fast, and discarded by a job that can be stopped', async () => {
+  test('are grouped fast, and discarded by a bulk action that can be stopped', async () => {
     const { receiver } = await failing(1)
     for (let media = 2; media <= 10_000; media++) await send(receiver, `media-${media}`)
     await untilDead(receiver, 10_000)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { nodeHandler } from '../../../../adapters/node.ts'
 import { createReceiver, hmacSignature } from '../../../../src/index.ts'
-import { createCourier } from '../../../../src/service/emulator/sending/sender.ts'
+import { createCourier } from '../../../../src/service/emulator/sending/courier.ts'
 import { signWithHmac } from '../../../../src/testing/index.ts'
 import { silent } from '../../../support/silent.ts'
 import { listen, listenAndAnswer, listenTcp, outcomeOf, refusingUrl } from './targets.ts'

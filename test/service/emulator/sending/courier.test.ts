@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { createCourier } from '../../../../src/service/emulator/sending/sender.ts'
+import { createCourier } from '../../../../src/service/emulator/sending/courier.ts'
 import { listen, listenAndAnswer, outcomeOf, refusingUrl } from './targets.ts'
 
 // Pauses take 30 ms instead of 3 s.

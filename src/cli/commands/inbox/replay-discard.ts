@@ -26,7 +26,7 @@ const actOnDeadLetters =
     const { done, others } = await actOn(context, act, keys)
     // With --all, a missing key is fine: somebody else has just replayed or discarded it.
     const left = all ? others.filter(({ outcome }) => outcome === 'refused') : others
-    if (json) screen.json({ [past[act]]: done, missing: left.map(({ key }) => key) })
+    if (json) screen.json(report(act, done, left))
     else screen.print(`${counted(done.length, 'dead letter')} ${past[act]}${done.length > 0 ? then : ''}`)
     if (act === 'replay' && all && !json && done.length > 0) screen.print(await outcomeText(context, done))
     for (const each of left) screen.note(whyLeft(each))
@@ -58,6 +58,13 @@ async function actOn(context: ActionContext, act: keyof typeof past, keys: reado
     if (done.length > 0) await recordOperation(context, { act, keys: done })
   }
   return { done, others }
+}
+
+/** `missing`: keys without a dead letter. `refused`, if any: those that stay dead letters, with the reason. */
+function report(act: keyof typeof past, done: readonly string[], left: readonly Acted[]): object {
+  const refused = left.flatMap((each) => (each.outcome === 'refused' ? { key: each.key, reason: each.reason } : []))
+  const missing = left.flatMap(({ key, outcome }) => (outcome === 'gone' ? key : []))
+  return { [past[act]]: done, missing, ...(refused.length > 0 && { refused }) }
 }
 
 const whyLeft = (acted: Acted): string =>
