@@ -13,7 +13,7 @@ export { migrationSql } from './postgres/schema.ts'
 /** Options of `postgresInbox`: limits, and either `pool` or `connection`. */
 export interface PostgresInboxOptions {
   /**
-   * Your application's pool (`pg`). Handlers' transactions take their clients from it. The inbox opens up to eleven
+   * Your application's pool (`pg`). Handlers' transactions take their clients from it. The inbox opens up to twelve
    * more connections with the same options, so deliveries never wait for handlers. It adds an `error` listener to the
    * pool, and does not close it.
    */

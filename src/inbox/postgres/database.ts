@@ -3,7 +3,7 @@ import { WebhookError } from '../../errors.ts'
 import { consoleLogger } from '../../internal/logger.ts'
 import { processName } from '../../internal/process-name.ts'
 import type { InboxHost } from '../inbox.ts'
-import type { Database, DatabaseListener, Failure, Statement, Step, Value } from '../sql/database.ts'
+import type { Database, DatabaseListener, Statement, Step, Value } from '../sql/database.ts'
 import type { Signal } from '../sql/signal.ts'
 import type { Route } from './connection.ts'
 import { Connections } from './connections.ts'
@@ -17,6 +17,7 @@ import { quoted } from './schema.ts'
 import { useIndexes } from './statements.ts'
 import { type PostgresStep, query, transaction } from './step.ts'
 import { PostgresSteps } from './steps.ts'
+import { classifyFailure, isUndone } from './storage-failure.ts'
 import { transactions } from './transactions.ts'
 
 /** First and longest delay between attempts to reach Postgres (ms). */
@@ -201,23 +202,3 @@ export const unreachable = (cause: unknown): WebhookError =>
         isRefusedByPooler(cause) ? poolerProblem : 'Postgres gave no answer, or an error',
         { cause },
       )
-
-/** True if a step that failed has changed nothing: it was not sent, or Postgres refused it. */
-function isUndone(error: unknown): boolean {
-  const { code } = Object(error)
-  return error instanceof WebhookError || code === 'ECONNREFUSED' || /^(?!08|57P0[12])[0-9A-Z]{5}$/.test(code)
-}
-
-/**
- * Tells whether the same step may soon succeed: Postgres is unreachable, starting, failing over or too busy. For the codes
- * see "PostgreSQL Error Codes". An error without one comes from the network.
- */
-function classifyFailure(error: unknown): Failure {
-  const { code, cause, message } = Object(error)
-  if (error instanceof WebhookError)
-    return code === 'unavailable' ? (cause && classifyFailure(cause)) || 'transient' : undefined
-  if (code === '57014' || /^Query read timeout/.test(`${message}`)) return 'timeout'
-  if (code === '40P01' || code === '40001') return 'deadlock'
-  if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return 'transient'
-  return /^(08|40|53|57|25006|55P03)/.test(code) ? 'transient' : undefined
-}

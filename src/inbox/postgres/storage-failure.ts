@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import type { Failure } from '../sql/database.ts'
 
 /**
  * Codes of any statement that don't blame the handler: conflicts of transactions, a full or broken disk. Others of
@@ -13,13 +14,19 @@ const ownStatementCodes = /^(08|40|53|57P0[1-3]$|58|25006$)/
 export const readOnly = (): WebhookError =>
   new WebhookError('unavailable', 'Postgres accepts no writes on this connection: it is a standby, or set to read-only')
 
+/** Returns the SQLSTATE of an error that Postgres sent. An error of Node can have a code of five letters too (`EPIPE`). */
+export function sqlState(error: unknown): string | undefined {
+  const { code, severity } = Object(error)
+  return typeof code === 'string' && code.length === 5 && typeof severity === 'string' ? code : undefined
+}
+
 /** Maximum depth of causes. An error can be its own cause. */
 const maxCauseDepth = 5
 
-/** Returns the code of an error sent by Postgres, or of one it wraps. Other errors may have a `code` too. */
+/** Returns the SQLSTATE of an error, or of one that it wraps. */
 function findCode(error: unknown, depth = 0): string | undefined {
-  const { code, severity } = Object(error)
-  if (typeof code === 'string' && code.length === 5 && typeof severity === 'string') return code
+  const code = sqlState(error)
+  if (code !== undefined) return code
   try {
     const { cause } = Object(error)
     return cause === undefined || depth === maxCauseDepth ? undefined : findCode(cause, depth + 1)
@@ -47,3 +54,24 @@ export const isCommitFailure = (error: unknown): boolean =>
     findCode(error) !== '25006' &&
     Object(error).where === undefined &&
     isOurFailure(error))
+
+/** True if a step that failed has changed nothing: it was not sent, or Postgres refused it. */
+export function isUndone(error: unknown): boolean {
+  const state = sqlState(error)
+  if (state !== undefined) return !/^(08|57P0[12])/.test(state)
+  return error instanceof WebhookError || Object(error).code === 'ECONNREFUSED'
+}
+
+/**
+ * Tells whether the same step may soon succeed: Postgres is unreachable, starting, failing over or too busy. For the codes
+ * see "PostgreSQL Error Codes". An error without one comes from the network.
+ */
+export function classifyFailure(error: unknown): Failure {
+  const { code, cause, message } = Object(error)
+  if (error instanceof WebhookError)
+    return code === 'unavailable' ? (cause && classifyFailure(cause)) || 'transient' : undefined
+  const state = sqlState(error)
+  if (state === '57014' || /^Query read timeout/.test(`${message}`)) return 'timeout'
+  if (state === undefined || /^(08|40|53|57|25006|55P03)/.test(state)) return 'transient'
+  return undefined
+}

@@ -3,7 +3,7 @@ import { WebhookError } from '../../errors.ts'
 import { within } from '../../internal/timers.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
 import { releaseClient, takeClient } from './pool.ts'
-import { isRefused, isStorageFailure } from './storage-failure.ts'
+import { isRefused, isStorageFailure, sqlState } from './storage-failure.ts'
 
 /** Maximum wait for the answer to COMMIT or ROLLBACK (ms). */
 const answerMs = 10_000
@@ -72,9 +72,8 @@ export class TransactionClient {
     try {
       await this.pooled.query({ text, query_timeout: answerMs } as { text: string })
     } catch (error) {
-      const code = (error as { code?: string }).code ?? ''
       // Postgres did not answer, and would not answer a rollback either.
-      if (!/^[0-9A-Z]{5}$/.test(code)) {
+      if (sqlState(error) === undefined) {
         this.#onError(error as Error)
         this.#release(error as Error)
       }

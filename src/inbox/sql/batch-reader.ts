@@ -1,4 +1,5 @@
 import { encoder } from '../../internal/utf8.ts'
+import type { Database } from './database.ts'
 
 /** Text a statement sends or returns (bytes). Takes 1 s at 1 MB/s, and the usual timeout is 2 s. */
 const maxBytes = 1_000_000
@@ -41,11 +42,13 @@ export class ByteLimit {
 
 /** Reads many rows in batches, sized by the bytes of earlier rows and halved after a timeout. */
 export class BatchReader {
+  readonly #database: Pick<Database, 'failure'>
   readonly #most: number
   readonly #limit = new ByteLimit()
   #size = firstSize
 
-  constructor(most: number) {
+  constructor(database: Pick<Database, 'failure'>, most: number) {
+    this.#database = database
     this.#most = most
   }
 
@@ -63,7 +66,7 @@ export class BatchReader {
         this.#size = Math.max(1, Math.min(fitting, 4 * this.size))
         return rows
       } catch (error) {
-        if (this.size === 1 || !isTimeout(error)) throw error
+        if (this.size === 1 || this.#database.failure(error) !== 'timeout') throw error
         this.#size = Math.ceil(this.size / 2)
         this.#limit.exceeded(this.#limit.most)
       }
@@ -75,10 +78,4 @@ export function bytesOf(value: unknown): number {
   if (typeof value === 'string') return encoder.encode(value).byteLength
   if (typeof value !== 'object' || value === null) return 0
   return Object.values(value).reduce<number>((sum, part) => sum + bytesOf(part), 0)
-}
-
-/** True if the error, or one of its causes, is a statement timeout. */
-function isTimeout(error: unknown): boolean {
-  const { code, message, cause } = Object(error)
-  return code === '57014' || /^Query read timeout/.test(`${message}`) || (cause !== undefined && isTimeout(cause))
 }

@@ -154,7 +154,7 @@ export class Claiming {
     claimed(lanes, owner)
     if (isFull) this.#isAwake = true
     this.#leftMarked = lanes.filter(({ crashes }) => crashes > 0).length === marked
-    if (isHeldUp) this.wakeIn(waits ? waitIntervalMs : 0)
+    if (isHeldUp) this.wakeIn(Math.max(0, this.#waitedAt + waitIntervalMs - performance.now()))
     this.readyIn(Math.min(nextInMs, this.#pollMs))
   }
 

@@ -15,12 +15,12 @@ import type { Signal } from './signal.ts'
 // An event's row, in a table with all others of the last day:
 //
 //   waiting   Beyond its lane's `position`, without a time.
-//   retrying  Has a `due_at`: for a retry, for a handler that is paused, or with `awaits` for one that only others have.
+//   retrying  Has a `due_at`: for a retry, a paused handler, a limit, or with `awaits` for handlers that only others have.
 //   ended     Has an `ended_at`: handled, or discarded. Its payload is gone; the rest stays for as long as keys do.
 //   dead      Has a `died_at`: a dead letter. With a `body`, and no event, an unreadable delivery.
 //
-// `ready_at` is the only sign that something is new. Accepting sets it to now, claiming to infinity, and releasing keeps
-// what it finds, so an event accepted meanwhile is looked for. Nothing is counted, so nothing can drift.
+// `ready_at` is the only sign that something is new. Accepting sets it to now, claiming to infinity. Releasing sets it to
+// now if something came meanwhile, otherwise to when the next event is due. Nothing is counted, so nothing can drift.
 
 /** A key, as the database stores it. */
 export type Hash = string
@@ -334,7 +334,7 @@ export interface DatabaseListener {
 }
 
 /** What {@link Database.failure} tells. */
-export type Failure = 'transient' | 'timeout' | 'deadlock' | undefined
+export type Failure = 'transient' | 'timeout' | undefined
 
 /** A database. It runs steps, and knows nothing of the engine. */
 export interface Database {

@@ -46,7 +46,7 @@ export class SqlDeadLetters implements InspectedDeadLetters {
   async list(page?: Parameters<InspectedDeadLetters['list']>[0]): Promise<readonly DeadLetter[]> {
     const { limit, offset } = checkPage(page)
     const found: DeadLetter[] = []
-    const reader = new BatchReader(this.#rowsPerTurn)
+    const reader = new BatchReader(this.#database, this.#rowsPerTurn)
     let last: DeadLetterRow | undefined
     for (let left = limit; left > 0; ) {
       let asked = 0

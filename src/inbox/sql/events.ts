@@ -51,7 +51,10 @@ export class SqlEvents implements InboxEvents {
     const { limit, cursor } = query
     if (cursor !== undefined && !/^\d{1,18}$/.test(cursor)) throw wrongCursor()
     const scan = await EventScan.of(this.#database, query)
-    const reader = new BatchReader(Math.min(limit + 1, this.#database.dialect.rowsPerTurn ?? Number.MAX_SAFE_INTEGER))
+    const reader = new BatchReader(
+      this.#database,
+      Math.min(limit + 1, this.#database.dialect.rowsPerTurn ?? Number.MAX_SAFE_INTEGER),
+    )
     const others = await this.#others()
     const found: PlacedPage['found'][number][] = []
     let end = cursor === undefined ? undefined : Number(cursor)
@@ -153,16 +156,26 @@ export class SqlEvents implements InboxEvents {
 
   /** Lists the unfinished events for the report of a closing inbox. */
   async unfinished(): Promise<readonly UnfinishedEvent[]> {
-    const values: Value[] = []
-    const columns = this.#columns((value) => `$${values.push(value)}`)
-    const sql = `SELECT ${columns} FROM $event event
-      WHERE id IN (${unfinished(this.#database.dialect)}) AND ended_at IS NULL ORDER BY id`
-    const rows = await this.#database.read<EventRow>(sql, values)
+    const { dialect } = this.#database
     const running = this.#running(new Map())
-    return rows.flatMap((row) => {
-      const { event, receivedAt, trace, state } = readable(row, running) ?? {}
-      return event === undefined ? [] : [{ event, receivedAt, trace, state } as UnfinishedEvent]
-    })
+    const found: UnfinishedEvent[] = []
+    const reader = new BatchReader(this.#database, dialect.rowsPerTurn ?? Number.MAX_SAFE_INTEGER)
+    const readAfter = (last: number) => async (size: number) => {
+      const values: Value[] = []
+      const value = (given: Value) => `$${values.push(given)}`
+      const sql = `SELECT ${this.#columns(value)} FROM $event event WHERE id IN (${unfinished(dialect)})
+        AND ended_at IS NULL AND id > ${value(last)} ORDER BY id LIMIT ${value(size)}`
+      return this.#database.read<EventRow>(sql, values)
+    }
+    for (let last: number | undefined = 0; last !== undefined; await nextTurn()) {
+      const rows: EventRow[] = await reader.run(readAfter(last))
+      last = rows.length === 0 ? undefined : Number(rows.at(-1)?.id)
+      for (const row of rows) {
+        const { event, receivedAt, trace, state } = readable(row, running) ?? {}
+        if (event !== undefined) found.push({ event, receivedAt, trace, state } as UnfinishedEvent)
+      }
+    }
+    return found
   }
 }
 

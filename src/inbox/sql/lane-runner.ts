@@ -9,6 +9,7 @@ import { type AttemptWorker, SqlAttempt } from './attempt.ts'
 import type { Database, StoredEvent } from './database.ts'
 import { decideEnd, notMade, type SettledEnd } from './ends.ts'
 import type { HeldLane } from './lane.ts'
+import { FailureLog } from './periodic-task.ts'
 import { maxUnrecorded, type Settling } from './settling.ts'
 
 /** Delay before a count that failed is repeated (ms). */
@@ -42,6 +43,7 @@ export class LaneRunner implements AttemptWorker {
   /** Attempts that have ended, but whose end is not recorded yet. */
   readonly recording = new Set<SqlAttempt>()
   readonly #options: LaneRunnerOptions
+  readonly #countLog: FailureLog
   readonly #byLane = new Map<HeldLane, SqlAttempt>()
   /** Attempts that were given up, and whose handlers have not obeyed the abort yet. */
   readonly #stragglers = new Set<SqlAttempt>()
@@ -55,6 +57,8 @@ export class LaneRunner implements AttemptWorker {
   constructor(options: LaneRunnerOptions) {
     this.#options = options
     this.database = options.database
+    const message = 'the inbox could not count an event that is to run alone'
+    this.#countLog = new FailureLog(options.host.logger, options.database, message)
     this.lanes = new Lanes(options.concurrency, (lane) => this.#start(lane))
   }
 
@@ -205,11 +209,13 @@ export class LaneRunner implements AttemptWorker {
     while (attempt.lane.state !== 'lost') {
       try {
         const isOurs = await this.database.run(this.database.statements.count(attempt, from, to))
+        this.#countLog.succeeded()
         attempt.isAlone = !isBack
         if (!isOurs) this.#options.lost(attempt.lane)
         return
-      } catch {
+      } catch (error) {
         if (attempt.aborted) return
+        this.#countLog.failed(error)
         await sleep(countRetryMs)
       }
     }

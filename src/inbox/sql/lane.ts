@@ -45,6 +45,8 @@ export class HeldLane {
   #position: number
   #last: number
   #clears = false
+  /** True after an event was put off, by a pause or a limit: it may still be what made a process crash. */
+  #hasPostponed = false
   readonly #unrecorded = new Map<number, Unrecorded>()
 
   constructor({ media, turn, position, crashes, latestAt, events, hasMore, awaits }: ClaimedLane, owner: string) {
@@ -90,8 +92,10 @@ export class HeldLane {
     this.#record(event, recorded)
     this.#last = Math.max(this.#last, event.id)
     this.#next++
-    // Its own retries don't clear the mark: one before the culprit would, each time.
-    if (event.kind !== 'release' && event.id > this.#claimedPosition) this.clearMark()
+    // A retry does not clear the mark. A lane's retries run before its untried events, so after each crash one of them
+    // would clear it before the culprit ran.
+    if (event.kind === 'release') this.#hasPostponed ||= event.awaits.length === 0
+    else if (event.id > this.#claimedPosition && !this.#hasPostponed) this.clearMark()
     if (event.kind === 'retry') this.retryAt = Math.min(this.retryAt, performance.now() + event.delayMs)
     if (event.awaits.length > 0) this.awaits = true
   }
@@ -122,7 +126,7 @@ export class HeldLane {
     if (this.isGone) return
     this.state = 'leaving'
     // All that may have made a process crash has ended.
-    if (this.next === undefined && !this.hasMore) this.clearMark()
+    if (this.next === undefined && !this.hasMore && !this.#hasPostponed) this.clearMark()
     this.#release = { hasMore: this.hasMore || this.next !== undefined, restMs }
   }
 
@@ -145,6 +149,7 @@ export class HeldLane {
 
   /** Takes in the answer to a settle of `sent`. */
   settled({ lane, events }: ReturnType<HeldLane['unsettled']>): void {
+    this.mayBeSettled = false
     this.#position = lane.last
     this.#clears &&= !lane.clear
     // What is settled is not sent again.

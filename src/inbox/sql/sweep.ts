@@ -53,14 +53,15 @@ export class Sweep {
     }
     while (this.#mayAwait && holds()) {
       this.#mayAwait = false
-      while (holds() && (await alone(claim).catch(claimFailed)));
-      // There may be more than there was room for.
-      if (room() <= 0) await sleep(noRoomMs)
-      this.#mayAwait ||= room() <= 0
+      let mayBeMore: boolean
+      do mayBeMore = await alone(claim).catch(claimFailed)
+      while (mayBeMore && room() > 0 && holds())
+      if (mayBeMore) await sleep(noRoomMs)
+      this.#mayAwait ||= mayBeMore
     }
   }
 
-  /** Returns true if there may be more, and room for it. */
+  /** Claims one lane without room too: claims of ready lanes may leave none. Returns true if there may be more. */
   async #claim(): Promise<boolean> {
     const { database, shared, host, room, claimed } = this.#options
     const lanes = Math.min(maxAwaited, Math.max(1, room()))
@@ -68,6 +69,6 @@ export class Sweep {
     const awaited = await database.run(shared.claimAwaited(owner, ownNames(host.handlers()), lanes))
     host.logger.debug({ lanes: awaited.length, room: lanes }, 'claimed lanes whose events await handlers')
     claimed(awaited, owner)
-    return awaited.length === lanes && room() > 0
+    return awaited.length === lanes
   }
 }

@@ -19,7 +19,7 @@ const retryMs = 1_000
 
 const firstExpiryMs = 500
 
-/** Delay before the next page of a database in which nothing has expired (ms), and how long that is good for. */
+/** A database that asks for its next page so late (ms) has nothing left that expires soon. How long that is good for. */
 const doneMs = 10_000
 const recentMs = 3_600_000
 

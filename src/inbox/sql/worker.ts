@@ -124,7 +124,7 @@ export class SqlWorker {
     return { lanes, marked }
   }
 
-  /** Others claim first what a handler of this process blocks here. */
+  /** True while an aborted handler still runs here: its lane would only be released again, so others should claim first. */
   get #yields(): boolean {
     return this.#database.statements.shared !== undefined && this.#runner.hasStragglers
   }
@@ -145,7 +145,7 @@ export class SqlWorker {
     if (lane.awaits) this.#database.notify?.('awaited')
     if (readyInMs === Number.POSITIVE_INFINITY) return
     if (readyInMs > 0) {
-      // Others learn when it is ready, and get it first.
+      // Tell the others when the lane is ready: this process delays its own claim, so that they get it.
       if (this.#yields) this.#database.notify?.('due')
       return this.#claiming.readyIn(readyInMs)
     }

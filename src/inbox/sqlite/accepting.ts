@@ -41,7 +41,7 @@ export class Accepting {
     this.#sql = prepareAll(database, { ...sql.accept(isStrict), ...sql.expectations })
   }
 
-  /** @param since when an event began to wait that was received earlier */
+  /** @param since when the event began to wait, if later than its receipt (a replay) */
   accept(accepted: NewEvent, since: number | null = null): Acceptance {
     const { hash, event, head, trace, receivedAt, owed, changes } = accepted
     const { next } = this.#counter

@@ -68,7 +68,7 @@ export class GroupCommit {
     })
   }
 
-  /** The next write comes with it. Not a third one: the engine may wait for this one. */
+  /** Waits up to 20 ms for another write's commit. A second deferred write ends the wait: the engine may need the first. */
   #defer(): void {
     if (this.#deferral !== undefined) return this.#schedule()
     if (!this.#isScheduled) this.#deferral = setTimeout(() => this.#flush(), maxDeferralMs)

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { expect, test, vi } from 'vitest'
 import { WebhookError } from '../../../src/errors.ts'
 import type { AttemptResult } from '../../../src/inbox/inbox.ts'
-import type { StoredEvent } from '../../../src/inbox/sql/database.ts'
+import type { SettledEvent, StoredEvent } from '../../../src/inbox/sql/database.ts'
 import { HeldLane } from '../../../src/inbox/sql/lane.ts'
 import { LaneRunner, type LaneRunnerOptions } from '../../../src/inbox/sql/lane-runner.ts'
 import { eventOf } from '../../support/inbox.ts'
@@ -76,4 +76,24 @@ test('a lane runs again after the handler of an aborted attempt has ended, howev
   await setImmediate()
   turns.add(heldLane())
   await vi.waitFor(() => expect(handlers).toHaveLength(2))
+})
+
+const ended = (id: number, kind: SettledEvent['kind'], awaits: readonly string[] = []): SettledEvent => ({
+  ...{ media: 'media', id, kind, completed: [], late: false, attempts: 1, counts: kind !== 'release', delayMs: 0 },
+  ...{ failed: undefined, awaits },
+})
+
+test.each([
+  ['ends', 'end', [], 'end', true],
+  ['is a retry', 'retry', [], 'end', true],
+  ['waits for handlers that only other processes have', 'release', ['b'], 'end', true],
+  ['is put off by a pause', 'release', [], 'end', false],
+  ['is put off by a pause, and nothing follows', 'release', [], undefined, false],
+] as const)('the mark of a crash: its first event %s', (_, first, awaits, second, isCleared) => {
+  const lane = heldLane(1)
+  lane.ended(ended(1, first, awaits), () => {})
+  if (second === undefined) lane.ended(ended(2, 'release'), () => {})
+  else lane.ended(ended(2, second), () => {})
+  lane.release()
+  expect(lane.unsettled().lane.clear).toBe(isCleared)
 })

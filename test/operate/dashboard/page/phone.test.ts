@@ -13,7 +13,13 @@ describeInBrowser('on a phone, among 2,000 events', () => {
     const media = encodeURIComponent(dead?.event?.mediaId ?? '')
     const places = ['', '?period=day', 'events', 'dead-letters', 'dead-letters?text=media', 'expected', 'numbers']
     const wide = []
-    for (const place of [...places, 'numbers?period=day', `event?key=${key}`, `media?id=${media}`, 'bulk-action?id=none']) {
+    for (const place of [
+      ...places,
+      'numbers?period=day',
+      `event?key=${key}`,
+      `media?id=${media}`,
+      'bulk-action?id=none',
+    ]) {
       await page.goto(place === '' ? url : `${url}/${place}`)
       const width = await page.evaluate('document.documentElement.scrollWidth')
       if (width !== 390) wide.push([place, width])
