@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Acceptance } from '../../src/inbox/inbox.ts'
 import { lockLanes } from '../../src/inbox/postgres/statements.ts'
 import type { PostgresStep } from '../../src/inbox/postgres/step.ts'
-import type { Database, NewEvent, SettledEvent, SettledLane, Statements, Step } from '../../src/inbox/sql/database.ts'
+import type { Database, NewEvent, SettledEvent, SettledLane, Step, Steps } from '../../src/inbox/sql/database.ts'
 import { sleep } from '../../src/internal/timers.ts'
 import { findPostgres } from '../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../support/postgres/postgres-server.ts'
@@ -23,8 +23,8 @@ class WrongStep<Result> implements Step<Result> {
 const wrongStep = <Result>(run: () => Promise<Result>): Step<Result> => new WrongStep(run)
 
 interface Faulty {
-  readonly statements?: Partial<Omit<Statements, 'shared'>> & {
-    readonly shared?: Partial<NonNullable<Statements['shared']>>
+  readonly statements?: Partial<Omit<Steps, 'shared'>> & {
+    readonly shared?: Partial<NonNullable<Steps['shared']>>
   }
   readonly database?: Partial<Database>
 }
@@ -44,12 +44,12 @@ const differing = <Type extends object>(right: Type, wrong: Partial<Type>): Type
 
 function wrongDatabase(right: Database, { statements = {}, database = {} }: Faulty): Database {
   const { shared, ...own } = statements
-  const all = differing(right.statements, {
+  const all = differing(right.steps, {
     ...own,
-    ...(shared && right.statements.shared && { shared: differing(right.statements.shared, shared) }),
-  } as Partial<Statements>)
+    ...(shared && right.steps.shared && { shared: differing(right.steps.shared, shared) }),
+  } as Partial<Steps>)
   return differing(right, {
-    statements: all,
+    steps: all,
     run: (step) => (step instanceof WrongStep ? step.run() : right.run(step)),
     ...database,
   })
@@ -66,11 +66,11 @@ const wrongly = (subjects: () => Promise<DatabaseSubject>, wrong: Fault[2]) => a
   }
 }
 
-type Settle = Statements['settle']
+type Settle = Steps['settle']
 
 /** Settles with other parameters, or does something after it. */
 const settling = (
-  { statements, run }: { readonly statements: Statements; readonly run: Database['run'] },
+  { statements, run }: { readonly statements: Steps; readonly run: Database['run'] },
   {
     lane = (each) => each,
     event = (each) => each,
@@ -91,7 +91,7 @@ const settling = (
 })
 
 /** The right database, bound. */
-const of = (right: Database) => ({ statements: right.statements, run: <T>(step: Step<T>) => right.run(step) })
+const of = (right: Database) => ({ statements: right.steps, run: <T>(step: Step<T>) => right.run(step) })
 
 const setLanes = (right: Database, set: string, lanes: readonly { readonly media: string }[]) =>
   right.change(lanes.map(({ media }) => ({ sql: `UPDATE $lane SET ${set} WHERE media = $1`, values: [media] })))
@@ -116,7 +116,7 @@ const ofOneProcess: readonly Fault[] = [
     (right) => ({
       statements: {
         accept: (events) =>
-          wrongStep(async () => (await right.run(right.statements.accept(events))).map(() => 'accepted' as const)),
+          wrongStep(async () => (await right.run(right.steps.accept(events))).map(() => 'accepted' as const)),
       },
     }),
   ],
@@ -127,7 +127,7 @@ const ofOneProcess: readonly Fault[] = [
       statements: {
         accept: (events) =>
           wrongStep(async () => {
-            const answers = await right.run(right.statements.accept(events))
+            const answers = await right.run(right.steps.accept(events))
             await wakeLanesOf(right, events)
             return answers
           }),
@@ -146,7 +146,7 @@ const ofOneProcess: readonly Fault[] = [
       statements: {
         claim: (request) =>
           wrongStep(async () => {
-            const claim = await right.run(right.statements.claim(request))
+            const claim = await right.run(right.steps.claim(request))
             return { ...claim, lanes: claim.lanes.map((lane) => ({ ...lane, events: lane.events.toReversed() })) }
           }),
       },
@@ -249,13 +249,13 @@ const ofOneProcess: readonly Fault[] = [
       statements: {
         accept: (events) =>
           wrongStep(async () => {
-            const answers = await right.run(right.statements.accept(events))
+            const answers = await right.run(right.steps.accept(events))
             await wakeLanesOf(right, events)
             return answers
           }),
         claim: (request) =>
           wrongStep(async () => {
-            const claim = await right.run(right.statements.claim(request))
+            const claim = await right.run(right.steps.claim(request))
             const startable = (lane: (typeof claim.lanes)[number]) => lane.events.filter(({ dueInMs }) => dueInMs === 0)
             return { ...claim, lanes: claim.lanes.map((lane) => ({ ...lane, events: startable(lane) })) }
           }),
@@ -269,7 +269,7 @@ const ofOneProcess: readonly Fault[] = [
       statements: {
         join: (owner, handlers) =>
           wrongStep(async () => {
-            await right.run(right.statements.join(owner, handlers))
+            await right.run(right.steps.join(owner, handlers))
             await right.change([{ sql: 'UPDATE $lane SET crashes = 0' }])
           }),
       },
@@ -283,7 +283,7 @@ const ofOneProcess: readonly Fault[] = [
         leave: (owner, handlers) =>
           wrongStep(async () => {
             await right.change([{ sql: 'UPDATE $lane SET crashes = crashes + 1' }])
-            await right.run(right.statements.leave(owner, handlers))
+            await right.run(right.steps.leave(owner, handlers))
           }),
       },
     }),
@@ -333,7 +333,7 @@ const ofOneProcess: readonly Fault[] = [
       statements: {
         replay: (dead) =>
           wrongStep(async () => {
-            const found = await right.run(right.statements.replay(dead))
+            const found = await right.run(right.steps.replay(dead))
             await right.change([{ sql: "UPDATE $event SET owed = '[]'" }])
             return found
           }),
@@ -347,7 +347,7 @@ const ofOneProcess: readonly Fault[] = [
       statements: {
         fire: (overdue) =>
           wrongStep(async () => {
-            await right.run(right.statements.fire(overdue))
+            await right.run(right.steps.fire(overdue))
             return overdue.length
           }),
       },
@@ -359,7 +359,7 @@ const ofOneProcess: readonly Fault[] = [
     (right) => ({
       statements: {
         accept: (events) =>
-          right.statements.accept(
+          right.steps.accept(
             events.map((event) => ({ ...event, changes: event.changes && { ...event.changes, ends: [] } })),
           ),
       },
@@ -370,7 +370,7 @@ const ofOneProcess: readonly Fault[] = [
     'stores the event of an unreadable delivery in its place, once, with what it expects',
     (right) => ({
       statements: {
-        replace: (unreadable, event) => right.statements.replace(unreadable, { ...event, changes: undefined }),
+        replace: (unreadable, event) => right.steps.replace(unreadable, { ...event, changes: undefined }),
       },
     }),
   ],
@@ -417,7 +417,7 @@ test.each(ofOneProcess.map((fault) => [fault[0], fault] as const))(
 )
 
 const shared = (right: Database) => {
-  const { shared: statements } = right.statements
+  const { shared: statements } = right.steps
   if (statements === undefined) throw new Error('not a shared database')
   return statements
 }
@@ -433,7 +433,7 @@ const ofTwoProcesses: readonly Fault[] = [
       statements: {
         claim: (request) =>
           wrongStep(async () => {
-            const claim = await right.run(right.statements.claim(request))
+            const claim = await right.run(right.steps.claim(request))
             await setLanes(right, 'owner = NULL, ready_at = $now', claim.lanes)
             return claim
           }),
@@ -510,7 +510,7 @@ const ofTwoProcesses: readonly Fault[] = [
             const sql = `INSERT INTO $process (id, expires_at, lease_ms, handlers) VALUES ($1, now() + interval '1 h', 1, '[]')
               ON CONFLICT (id) DO UPDATE SET expires_at = excluded.expires_at`
             await right.change([{ sql, values: [request.owner] }])
-            return right.run(right.statements.claim(request))
+            return right.run(right.steps.claim(request))
           }),
       },
     }),
@@ -549,7 +549,7 @@ const ofTwoProcesses: readonly Fault[] = [
     (right) => ({
       statements: {
         accept(events) {
-          const step = right.statements.accept(events) as PostgresStep<readonly Acceptance[]>
+          const step = right.steps.accept(events) as PostgresStep<readonly Acceptance[]>
           const inArrival = (text: string) => text.replace('ORDER BY hash, id', 'ORDER BY place')
           const parts = step.parts.map((part) =>
             typeof part === 'string' ? inArrival(part) : { ...part, name: '', text: inArrival(part.text) },
@@ -565,7 +565,7 @@ const ofTwoProcesses: readonly Fault[] = [
     (right) => ({
       statements: {
         fire(overdue) {
-          const step = right.statements.fire(overdue) as PostgresStep<number>
+          const step = right.steps.fire(overdue) as PostgresStep<number>
           const parts = step.parts.map((part) => (isOf(part, lockLanes) ? 'SELECT' : part))
           return { ...step, parts }
         },

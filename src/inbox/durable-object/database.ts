@@ -46,7 +46,7 @@ export class ObjectDatabase extends SyncDatabase {
   }
 
   protected override commit<T>(write: () => T, { isLight = false }: CommitOptions = {}): T {
-    const { counter } = this.statements
+    const { counter } = this.steps
     let isEmpty = false
     const result = this.#storage.transactionSync(() => {
       const result = counter.keep(write)

@@ -64,7 +64,7 @@ export class ObjectInbox extends SqlInbox {
     if (this.#deadlineAt() > Date.now()) return
     try {
       // 0: there may be more.
-      if ((await this.upkeep.acceptDue()) === 0) return
+      if ((await this.upkeep.fireOverdue()) === 0) return
     } catch (error) {
       this.#logger.warn({ err: error }, 'the inbox could not hand over overdue expectations and will retry')
     }

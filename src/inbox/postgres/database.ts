@@ -36,7 +36,7 @@ export interface PostgresOptions extends Route {
 
 /** A Postgres database shared by any number of processes. */
 export class PostgresDatabase implements Database {
-  readonly statements: PostgresSteps
+  readonly steps: PostgresSteps
   readonly dialect = dialect
   readonly process = processName
   readonly hashKey = hashKey
@@ -62,8 +62,8 @@ export class PostgresDatabase implements Database {
     this.#options = options
     this.#connections = connections ?? new Connections({ config, schema: quoted(schema), timeoutMs, prepares: listen })
     const isStrict = host.order === 'strict'
-    this.statements = new PostgresSteps({ isStrict, leaseMs, ttlMs })
-    const processes = () => this.statements.processes
+    this.steps = new PostgresSteps({ isStrict, leaseMs, ttlMs })
+    const processes = () => this.steps.processes
     this.#notifications = new Notifications({ connections: this.#connections, schema, processes })
     if (handles && given === undefined) this.#ownPool = makePool({ ...config, max: concurrency })
     const pool = given ?? (this.#ownPool as pg.Pool)
@@ -181,14 +181,14 @@ export class PostgresDatabase implements Database {
     this.#notifications.notify(signal)
   }
 
-  /** Resolves once the other processes have been told. */
-  told(): Promise<void> {
+  /** Stops telling other processes. Resolves after the last notification is sent. */
+  stopNotifying(): Promise<void> {
     return this.#notifications.stop()
   }
 
   async close(): Promise<void> {
     this.#state = 'closed'
-    await this.told()
+    await this.stopNotifying()
     await Promise.all([this.#connections.close(), this.#ownPool?.end()])
   }
 }

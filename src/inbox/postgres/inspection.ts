@@ -44,7 +44,7 @@ export async function openInboxDatabase(options: InboxDatabaseOptions): Promise<
   const pool = route.given ?? makeSmallPool(route.config)
   const database = PostgresDatabase.inspected(pool, schema, timeoutMs)
   const close = async () => {
-    await database.told()
+    await database.stopNotifying()
     if (route.given === undefined) await pool.end()
   }
   try {

@@ -16,8 +16,8 @@ import type {
   RunningEvents,
   SettledEvent,
   SettledLane,
-  SharedStatements,
-  Statements,
+  SharedSteps,
+  Steps,
   Surroundings,
 } from '../sql/database.ts'
 import { Expiration } from './expiration.ts'
@@ -61,7 +61,7 @@ export interface StepsOptions {
 }
 
 /** The steps of the Postgres inbox: the messages around the statements, and what their answers mean. */
-export class PostgresSteps implements Statements, SharedStatements {
+export class PostgresSteps implements Steps, SharedSteps {
   readonly shared = this
   /** Processes that have joined, as of the last renewal. */
   processes = 1

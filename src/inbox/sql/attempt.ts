@@ -34,7 +34,7 @@ export class SqlAttempt extends LazyAbort implements Attempt, OwingAttempt, Held
   /** Set when its handlers begin or resume (ms since the epoch), `undefined` while it waits. */
   since: number | undefined
   /** True while it runs alone, counted: it may have made a process crash. */
-  isAlone = false
+  isCounted = false
   readonly #worker: AttemptWorker
 
   /** @throws if the stored event is damaged */

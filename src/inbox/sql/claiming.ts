@@ -26,7 +26,7 @@ const fastMs = 100
 const maxMarked = 2
 
 export interface ClaimingOptions {
-  readonly database: Pick<Database, 'run' | 'statements' | 'failure' | 'isListening'>
+  readonly database: Pick<Database, 'run' | 'steps' | 'failure' | 'isListening'>
   readonly host: Pick<InboxHost, 'logger' | 'measured'>
   readonly concurrency: number
   readonly owner: () => string
@@ -109,7 +109,7 @@ export class Claiming {
   }
 
   /** Runs a step that claims lanes, and takes its lanes in, while no other does. */
-  alone<T>(run: () => Promise<T>): Promise<T> {
+  exclusively<T>(run: () => Promise<T>): Promise<T> {
     const result = this.#last.then(run)
     this.#last = result.catch(() => {})
     return result
@@ -128,7 +128,7 @@ export class Claiming {
       if (room < Math.max(1, this.#size / 4)) return
       this.#isAwake = false
       try {
-        await this.alone(() => this.#claim(room, Math.max(0, maxMarked - marked)))
+        await this.exclusively(() => this.#claim(room, Math.max(0, maxMarked - marked)))
         this.#log.succeeded()
       } catch (error) {
         this.#options.unknown()
@@ -144,7 +144,7 @@ export class Claiming {
     const owner = ownerOf()
     const waits = this.#isHeldUp && performance.now() - this.#waitedAt > waitIntervalMs
     if (waits) this.#waitedAt = performance.now()
-    const step = database.statements.claim({ owner, lanes: room, marked, waits })
+    const step = database.steps.claim({ owner, lanes: room, marked, waits })
     const { lanes, nextInMs, isHeldUp } = await measure(host.measured, 'claim', () => database.run(step))
     this.#isHeldUp = isHeldUp
     const isFull = lanes.length >= room
@@ -170,6 +170,6 @@ export class Claiming {
 
   get #pollMs(): number {
     const { database } = this.#options
-    return database.statements.shared === undefined || database.isListening ? Number.POSITIVE_INFINITY : pollMs
+    return database.steps.shared === undefined || database.isListening ? Number.POSITIVE_INFINITY : pollMs
   }
 }

@@ -210,7 +210,7 @@ export interface HeldEvent {
   readonly id: number
 }
 
-/** What a page of {@link Statements.expire} found. */
+/** What a page of {@link Steps.expire} found. */
 export interface Expiry {
   /** Delay before the next call (ms). */
   readonly nextInMs: number
@@ -222,7 +222,7 @@ export interface Expiry {
  * The hot steps, in each database's own statements: written out in `statements.ts` of its folder, each with its reasons.
  * Each is one transaction; in a database over a network also one message, so that a suspended process holds no lock.
  */
-export interface Statements {
+export interface Steps {
   /** Stores events, in order. One result each. `overloaded` if the database has a limit and is full. */
   accept(events: readonly NewEvent[]): Step<readonly Acceptance[]>
   /** Reads expectations past their deadline, and the time until the next one (ms), Infinity if none is open. */
@@ -256,11 +256,11 @@ export interface Statements {
   /** Deletes a page of what is no longer remembered: ended events, their lanes, ends of expectations. */
   expire(): Step<Expiry>
   /** Absent in a database that only one process uses. */
-  readonly shared?: SharedStatements
+  readonly shared?: SharedSteps
 }
 
 /** Steps between processes. */
-export interface SharedStatements {
+export interface SharedSteps {
   /** Renews the lease. False if it had expired, which is final. */
   renew(owner: string, running: RunningEvents): Step<boolean>
   /** Looks for what signals may have missed, after each renewal. May be slow. */
@@ -338,7 +338,7 @@ export type Failure = 'transient' | 'timeout' | undefined
 
 /** A database. It runs steps, and knows nothing of the engine. */
 export interface Database {
-  readonly statements: Statements
+  readonly steps: Steps
   readonly dialect: Dialect
   /** Name of this process for operators. Absent if it has none. */
   readonly process?: string

@@ -55,6 +55,6 @@ export async function keepUnreadable(
 ): Promise<void> {
   const key = await unreadableKey(unreadable)
   const head = writeUnreadableHead(key, unreadable)
-  await database.run(database.statements.keep({ hash: database.hashKey(key), head, body: unreadable.body }))
+  await database.run(database.steps.keep({ hash: database.hashKey(key), head, body: unreadable.body }))
   while (await dropOldest(database, 'unreadable', maxUnreadable, logger));
 }

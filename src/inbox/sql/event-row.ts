@@ -42,7 +42,7 @@ export interface EventRow {
 
 /** Columns that {@link toRecord} reads, of `$event event`. */
 export function recordColumns(
-  { dialect, statements }: Pick<Database, 'dialect' | 'statements'>,
+  { dialect, steps: statements }: Pick<Database, 'dialect' | 'steps'>,
   owner: string | undefined,
   value: (owner: string) => string,
 ): string {
@@ -56,7 +56,7 @@ export function recordColumns(
     `${ms('received_at')} AS received, ${ms('ended_at')} AS ended, ${ms('died_at')} AS died`,
     `CASE WHEN due_at > $now THEN ${ms('due_at')} END AS due`,
   ]
-  const elsewhere = isElsewhere({ statements }, owner, value)
+  const elsewhere = isElsewhere({ steps: statements }, owner, value)
   if (elsewhere === undefined) return columns.join()
   const ofLane = (what: string, where: string) =>
     `CASE WHEN ended_at IS NULL AND died_at IS NULL

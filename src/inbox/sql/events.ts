@@ -90,7 +90,7 @@ export class SqlEvents implements InboxEvents {
 
   /** Reads what the other processes publish. */
   #others(): MaybePromise<Running['others']> {
-    const { statements, dialect } = this.#database
+    const { steps: statements, dialect } = this.#database
     if (statements.shared === undefined) return new Map()
     type ProcessRow = { readonly id: string; readonly name: string | null; readonly running: string | null }
     const rows = this.#database.read<ProcessRow>(`SELECT id, name, ${dialect.json('running')} AS running FROM $process`)
@@ -132,7 +132,7 @@ export class SqlEvents implements InboxEvents {
 
   /** Makes a retry due. False if the event isn't waiting for one. */
   async retryNow(key: string): Promise<boolean> {
-    const { statements } = this.#database
+    const { steps: statements } = this.#database
     if (!(await this.#database.run(statements.retry(this.#database.hashKey(key))))) return false
     this.#database.notify?.('due')
     this.#own?.wake()
@@ -143,7 +143,7 @@ export class SqlEvents implements InboxEvents {
     if (this.#own?.stop(key)) return true
     // Where this process can't listen, as behind a pooler, the others can't either.
     const isHeard = this.#isInspected || this.#database.isListening
-    return this.#database.statements.shared !== undefined && isHeard && this.#stopElsewhere(key)
+    return this.#database.steps.shared !== undefined && isHeard && this.#stopElsewhere(key)
   }
 
   /** Asks the other process that runs the event to stop its handler. Doesn't wait for it. */

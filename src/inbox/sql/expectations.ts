@@ -15,8 +15,8 @@ export class OverdueExpectations {
   }
 
   /** Fires a batch. Resolves with the time until the next (ms), Infinity if none is open. */
-  async step(): Promise<number> {
-    const { statements } = this.#database
+  async fireOverdue(): Promise<number> {
+    const { steps: statements } = this.#database
     const { overdue, nextInMs } = await this.#database.run(statements.overdue(maxBatch))
     if (overdue.length === 0) return Math.max(0, nextInMs)
     try {

@@ -138,7 +138,7 @@ export class SqlInbox implements Inbox {
   /** Replayed events may wait, and begin expectations. */
   #replayed(): void {
     this.#worker?.wake()
-    this.upkeep.expect(Date.now())
+    this.upkeep.lookForOverdue(Date.now())
   }
 
   #heard(signal: Signal): void {
@@ -180,11 +180,11 @@ export class SqlInbox implements Inbox {
     const accept = () =>
       this.#intake.add(event).then((acceptance) => {
         // Also if it is a duplicate: the answer to the first may have been lost.
-        for (const { dueAt } of changes?.begins ?? []) this.upkeep.expect(dueAt)
+        for (const { dueAt } of changes?.begins ?? []) this.upkeep.lookForOverdue(dueAt)
         return acceptance
       })
     // Other processes may handle it if they share the database.
-    const isOurs = this.#database.statements.shared === undefined
+    const isOurs = this.#database.steps.shared === undefined
     const { waitUntil } = options
     return isOurs && waitUntil ? this.#acceptUntil(accepted.event.key, waitUntil, accept) : accept()
   }
@@ -245,7 +245,7 @@ export class SqlInbox implements Inbox {
   }
 
   async #unfinished(running: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
-    const { isOurs, statements } = this.#database
+    const { isOurs, steps: statements } = this.#database
     // If the storage is lost, whoever took it handles its events.
     if (isOurs === false) return []
     return statements.shared === undefined ? withStored(running, this.events, this.#host.logger) : running

@@ -64,7 +64,7 @@ const unavailable = (cause: unknown): WebhookError =>
     : new WebhookError('unavailable', 'the database gave no answer, or an error', { cause })
 
 export interface IntakeOptions {
-  readonly database: Pick<Database, 'run' | 'statements' | 'failure'>
+  readonly database: Pick<Database, 'run' | 'steps' | 'failure'>
   readonly host: Pick<InboxHost, 'measured'>
   /** How long an event may wait for an unreachable database (ms). Absent: as long as a step takes. */
   readonly timeoutMs?: number | undefined
@@ -157,10 +157,10 @@ export class Intake {
 
   async #store(entries: readonly PendingEvent[]): Promise<void> {
     const { database, host, stored } = this.#options
-    const step = database.statements.accept(entries.map(({ event }) => event))
+    const step = database.steps.accept(entries.map(({ event }) => event))
     const answer = measure(host.measured, 'accept', () => database.run(step))
     // Where one process writes, the claim that follows shares the commit.
-    const isShared = database.statements.shared !== undefined
+    const isShared = database.steps.shared !== undefined
     if (!isShared) stored()
     const answers = await answer
     // If the first answer was lost, a stored event now counts as known, but nobody has heard of it.

@@ -208,9 +208,9 @@ export class LaneRunner implements AttemptWorker {
     this.#trace(attempt.lane, isBack ? 'takes back the count of an event' : 'counts an event before it runs alone')
     while (attempt.lane.state !== 'lost') {
       try {
-        const isOurs = await this.database.run(this.database.statements.count(attempt, from, to))
+        const isOurs = await this.database.run(this.database.steps.count(attempt, from, to))
         this.#countLog.succeeded()
-        attempt.isAlone = !isBack
+        attempt.isCounted = !isBack
         if (!isOurs) this.#options.lost(attempt.lane)
         return
       } catch (error) {
@@ -223,7 +223,7 @@ export class LaneRunner implements AttemptWorker {
 
   /** Takes the count of an attempt back that ran alone and did not end: it has crashed nothing. */
   async uncount(attempt: SqlAttempt): Promise<void> {
-    if (attempt.isAlone) await this.#count(attempt, true)
+    if (attempt.isCounted) await this.#count(attempt, true)
   }
 
   // Limits.
@@ -239,7 +239,7 @@ export class LaneRunner implements AttemptWorker {
     attempt.since = undefined
     lane.state = 'parked'
     // What only waits is no suspect, and holds up none.
-    const uncounted = attempt.isAlone ? this.uncount(attempt).then(() => this.alone.leave(lane)) : undefined
+    const uncounted = attempt.isCounted ? this.uncount(attempt).then(() => this.alone.leave(lane)) : undefined
     await this.lanes.whileWaiting(lane, turn)
     this.#waiting.delete(attempt)
     await uncounted
@@ -277,7 +277,7 @@ export class LaneRunner implements AttemptWorker {
     }
     // It goes on here or elsewhere, and has crashed nothing.
     const isOpen = event === undefined || event.kind === 'release'
-    if (isOpen && attempt.isAlone) void this.uncount(attempt).then(goOn)
+    if (isOpen && attempt.isCounted) void this.uncount(attempt).then(goOn)
     else goOn()
   }
 
@@ -294,25 +294,25 @@ export class LaneRunner implements AttemptWorker {
   #settle(lane: HeldLane, event: Parameters<HeldLane['ended']>[0], attempt?: SqlAttempt): void {
     this.#unrecorded++
     if (this.#unrecorded >= maxUnrecorded) this.#limit()
-    const wasAlone = attempt?.isAlone === true
+    const wasCounted = attempt?.isCounted === true
     if (attempt !== undefined) this.recording.add(attempt)
-    lane.ended(event, () => this.#recorded(lane, wasAlone, event.kind === 'end' || event.kind === 'dead', attempt))
+    lane.ended(event, () => this.#recorded(lane, wasCounted, event.kind === 'end' || event.kind === 'dead', attempt))
     const isHeldBack = this.#options.host.order === 'strict' && (event.kind === 'retry' || event.kind === 'release')
     if (isHeldBack || this.#isStopped || this.isPaused || lane.next === undefined) lane.release()
-    else if (wasAlone) lane.state = 'settling'
+    else if (wasCounted) lane.state = 'settling'
     else {
       lane.state = 'ready'
       this.lanes.add(lane)
     }
-    if (!wasAlone) this.alone.leave(lane)
+    if (!wasCounted) this.alone.leave(lane)
     this.#options.settling.add(lane)
   }
 
-  #recorded(lane: HeldLane, wasAlone: boolean, isOver: boolean, attempt: SqlAttempt | undefined): void {
+  #recorded(lane: HeldLane, wasCounted: boolean, isOver: boolean, attempt: SqlAttempt | undefined): void {
     if (this.#unrecorded-- === maxUnrecorded) this.#limit()
     if (attempt !== undefined) this.recording.delete(attempt)
     if (attempt !== undefined && (isOver || lane.state === 'lost')) this.#options.ended(attempt.key)
-    if (!wasAlone) return
+    if (!wasCounted) return
     this.alone.leave(lane)
     if (lane.state !== 'settling') return
     lane.state = 'ready'

@@ -1,8 +1,8 @@
 import { LeaseClock } from '../../internal/lease-clock.ts'
 import type { HandlerName, InboxHost } from '../inbox.ts'
-import type { ClaimedLane, Database, Media, RunningEvents, SharedStatements } from './database.ts'
+import { AwaitedClaims } from './awaited-claims.ts'
+import type { ClaimedLane, Database, Media, RunningEvents, SharedSteps } from './database.ts'
 import { FailureLog, PeriodicTask } from './periodic-task.ts'
-import { Sweep } from './sweep.ts'
 
 export interface LeaseOptions {
   readonly database: Database
@@ -16,7 +16,7 @@ export interface LeaseOptions {
   /** Takes over claimed lanes. */
   readonly claimed: (lanes: readonly ClaimedLane[], owner: string) => void
   /** Runs a step that claims lanes while no other does. */
-  readonly alone: <T>(run: () => Promise<T>) => Promise<T>
+  readonly exclusively: <T>(run: () => Promise<T>) => Promise<T>
   /** The lease expired by this process's clock. */
   readonly cutOff: () => void
   readonly renewed: () => void
@@ -37,7 +37,7 @@ export class Lease {
   readonly #renewing: PeriodicTask | undefined
   /** Runs after each renewal. Apart: a look that takes long must not hold up the next renewal. */
   readonly #looking: PeriodicTask | undefined
-  readonly #sweep: Sweep | undefined
+  readonly #awaitedClaims: AwaitedClaims | undefined
   #owner: string = crypto.randomUUID()
   /** Handlers that are published. */
   #published: readonly HandlerName[] = []
@@ -53,9 +53,9 @@ export class Lease {
     this.#options = options
     const { database, host, leaseMs } = options
     this.#clock = new LeaseClock(leaseMs, () => options.cutOff())
-    const { shared } = database.statements
+    const { shared } = database.steps
     if (shared === undefined) return
-    this.#sweep = new Sweep({
+    this.#awaitedClaims = new AwaitedClaims({
       ...options,
       shared,
       owner: () => this.#owner,
@@ -76,7 +76,7 @@ export class Lease {
   get holds(): boolean {
     const { database } = this.#options
     if (!this.#hasJoined) return false
-    return database.statements.shared === undefined ? database.isOurs !== false : !this.#clock.isOver
+    return database.steps.shared === undefined ? database.isOurs !== false : !this.#clock.isOver
   }
 
   /** True if handlers were added or removed since they were published. */
@@ -90,7 +90,7 @@ export class Lease {
     this.#owner = crypto.randomUUID()
     const handlers = host.handlers()
     const sentAt = performance.now()
-    await database.run(database.statements.join(this.#owner, handlers))
+    await database.run(database.steps.join(this.#owner, handlers))
     this.#published = handlers
     this.#hasJoined = true
     if (this.#renewing !== undefined) this.#clock.renewed(sentAt)
@@ -112,7 +112,7 @@ export class Lease {
   async publish(): Promise<void> {
     const { database, host } = this.#options
     const handlers = host.handlers()
-    const { shared } = database.statements
+    const { shared } = database.steps
     if (shared === undefined) return
     await database.run(shared.publish(this.#owner, handlers, this.#published))
     this.#published = handlers
@@ -122,7 +122,7 @@ export class Lease {
 
   async #renew(): Promise<number> {
     const { database, leaseMs, running, renewed } = this.#options
-    const { shared } = database.statements
+    const { shared } = database.steps
     if (shared === undefined) return Number.POSITIVE_INFINITY
     if (this.hasNewHandlers) await this.publish()
     const sentAt = performance.now()
@@ -140,7 +140,7 @@ export class Lease {
 
   async #lookAround(): Promise<number> {
     const { database, known, ready } = this.#options
-    const { shared } = database.statements
+    const { shared } = database.steps
     if (shared !== undefined && this.#hasJoined) {
       const { hasExpired, hasReady, hasAwaited, owned } = await database.run(shared.lookAround(this.#owner))
       // Not awaited: a takeover may wait for locks.
@@ -168,7 +168,7 @@ export class Lease {
     this.#options.ready()
   }
 
-  async #takeOver(shared: SharedStatements): Promise<void> {
+  async #takeOver(shared: SharedSteps): Promise<void> {
     const { database, host, ready } = this.#options
     host.logger.debug({}, 'frees the lanes of processes whose lease has expired')
     try {
@@ -183,8 +183,8 @@ export class Lease {
   }
 
   /** Takes in lanes that are ours but unknown: a claim without an answer may have committed, or commit much later. */
-  async #adopt(shared: SharedStatements): Promise<void> {
-    const { database, host, alone, known, claimed } = this.#options
+  async #adopt(shared: SharedSteps): Promise<void> {
+    const { database, host, exclusively: alone, known, claimed } = this.#options
     const adopt = async () => {
       const owner = this.#owner
       const lanes = await database.run(shared.adopt(owner, known()))
@@ -198,7 +198,7 @@ export class Lease {
 
   /** Claims lanes with events that await our handlers, or handlers that were removed. */
   claimAwaited(): void {
-    this.#sweep?.start()
+    this.#awaitedClaims?.start()
   }
 
   async stop(): Promise<void> {
@@ -212,7 +212,7 @@ export class Lease {
     this.#clock.stop()
     if (!this.#hasJoined) return
     this.#hasJoined = false
-    await database.run(database.statements.leave(this.#owner, this.#published))
+    await database.run(database.steps.leave(this.#owner, this.#published))
     database.notify?.('due')
     if (this.#published.length > 0) database.notify?.('awaited')
   }

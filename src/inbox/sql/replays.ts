@@ -79,7 +79,7 @@ export class SqlReplays implements Pick<DeadLetters, 'replay'> {
     if (rows.length === 0) return []
     const { database } = this.#options
     const dead = rows.map(({ id, media }) => ({ id: Number(id), media: `${media}` }))
-    const found = new Set(await database.run(database.statements.replay(dead)))
+    const found = new Set(await database.run(database.steps.replay(dead)))
     if (found.size > 0) this.#replayed()
     return undamaged(
       rows.filter(({ id }) => found.has(Number(id))),
@@ -103,7 +103,7 @@ export class SqlReplays implements Pick<DeadLetters, 'replay'> {
     const begun = host.expectations?.(accepted)
     const changes = begun && storedChanges(database, accepted, begun, host.handlersOf)
     const event = makeNewEvent(database, accepted, owed, changes)
-    const acceptance = await database.run(database.statements.replace(database.hashKey(key), event))
+    const acceptance = await database.run(database.steps.replace(database.hashKey(key), event))
     if (acceptance === 'overloaded') throw new WebhookError('overloaded', 'too many events are waiting')
     if (acceptance === 'gone') return false
     this.#replayed()

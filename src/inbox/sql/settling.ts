@@ -17,7 +17,7 @@ const firstDelayMs = 100
 const maxDelayMs = 10_000
 
 export interface SettlingOptions {
-  readonly database: Pick<Database, 'run' | 'statements' | 'failure'>
+  readonly database: Pick<Database, 'run' | 'steps' | 'failure'>
   readonly host: Pick<InboxHost, 'logger' | 'measured'>
   /** Called when a lane has been released. `readyInMs`: when it can be claimed again. */
   readonly released: (lane: HeldLane, readyInMs: number) => void
@@ -107,7 +107,7 @@ export class Settling {
     const { database, host } = this.#options
     const sent: Sent = lanes.map((lane) => [lane, lane.unsettled()])
     const ends = sent.flatMap(([, { events }]) => events)
-    const step = database.statements.settle(
+    const step = database.steps.settle(
       owner,
       sent.map(([, { lane }]) => lane),
       ends,

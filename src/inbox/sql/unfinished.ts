@@ -38,7 +38,7 @@ export const nextOfLane = `coalesce(
  * @param owner id of this process. `undefined` if it handles nothing
  */
 export function isElsewhere(
-  { statements }: Pick<Database, 'statements'>,
+  { steps: statements }: Pick<Database, 'steps'>,
   owner: string | undefined,
   value: (owner: string) => string,
 ): string | undefined {

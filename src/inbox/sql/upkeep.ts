@@ -64,7 +64,7 @@ export class Upkeep {
         () => database.isListening,
       ),
       deadlines: task(
-        async () => Math.min(await this.acceptDue(), deadlinesMs[mode()]),
+        async () => Math.min(await this.fireOverdue(), deadlinesMs[mode()]),
         () => database.isListening && !this.#expects,
       ),
       pauses: task(readPauses, () => database.isListening && worker?.hasPauses !== true),
@@ -82,7 +82,7 @@ export class Upkeep {
   /** Deletes a page of what has expired, and what there is too much of. Resolves with the delay before the next (ms). */
   async expire(): Promise<number> {
     const { database, host, worker, maxDeadLetters } = this.#options
-    const { nextInMs, hasWoken } = await database.run(database.statements.expire())
+    const { nextInMs, hasWoken } = await database.run(database.steps.expire())
     if (hasWoken) worker?.wake()
     const hasMore =
       (await dropOldest(database, 'unreadable', maxUnreadable, host.logger)) ||
@@ -93,15 +93,15 @@ export class Upkeep {
   }
 
   /** Turns overdue expectations into events. Resolves with the time until the next (ms), Infinity if none is open. */
-  async acceptDue(): Promise<number> {
+  async fireOverdue(): Promise<number> {
     this.#expects = true
-    const nextInMs = await this.#expectations.step()
+    const nextInMs = await this.#expectations.fireOverdue()
     this.#expects = nextInMs !== Number.POSITIVE_INFINITY
     return nextInMs
   }
 
   /** An expectation was stored. */
-  expect(dueAt: number): void {
+  lookForOverdue(dueAt: number): void {
     this.#tasks.deadlines.soon(Math.min(Math.max(0, dueAt - Date.now()), retryMs))
   }
 

@@ -43,7 +43,7 @@ export class SqlWorker {
 
   constructor(options: SqlWorkerOptions) {
     const { database, host, concurrency, leaseMs, ttlMs } = options
-    const { shared } = database.statements
+    const { shared } = database.steps
     this.#options = options
     this.#database = database
     this.#logger = host.logger
@@ -87,7 +87,7 @@ export class SqlWorker {
       running: () => this.#longRunning(leaseMs / 3),
       known: () => [...this.#lanes.keys()],
       room: () => 2 * concurrency - this.#held().lanes,
-      alone: (run) => this.#claiming.alone(run),
+      exclusively: (run) => this.#claiming.exclusively(run),
       cutOff: () => this.#cutOff(),
       renewed: () => this.#renewed(),
       lost: () => this.#lost(),
@@ -126,7 +126,7 @@ export class SqlWorker {
 
   /** True while an aborted handler still runs here: its lane would only be released again, so others should claim first. */
   get #yields(): boolean {
-    return this.#database.statements.shared !== undefined && this.#runner.hasStragglers
+    return this.#database.steps.shared !== undefined && this.#runner.hasStragglers
   }
 
   #claimed(lanes: readonly ClaimedLane[], owner: string): void {
@@ -299,7 +299,7 @@ export class SqlWorker {
     for (const key of this.#waits.keys()) this.endWait(key)
     // If the database is unreachable, the lease just expires.
     await within(left(releaseMs), this.#release(uncounted), () => {}).catch(() => {})
-    if (this.#database.statements.shared) logReleased(unfinished, this.#logger)
+    if (this.#database.steps.shared) logReleased(unfinished, this.#logger)
     this.#settling.stop()
     return [...unfinished, ...this.#unrecorded()]
   }

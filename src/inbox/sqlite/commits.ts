@@ -105,7 +105,7 @@ export class GroupCommit {
   }
 
   #run(writes: readonly Write[]): void {
-    const { database, owner } = this.#file
+    const { database, lease: owner } = this.#file
     inTransaction(database, () => {
       owner.check()
       this.#counter.keep(() => {
@@ -122,7 +122,7 @@ export class GroupCommit {
     const current = this.#current
     this.#current = undefined
     if (isBusy(error)) return this.#wait(writes, error)
-    const { lost } = this.#file.owner
+    const { lost } = this.#file.lease
     if (lost !== undefined) this.#lose(lost)
     else this.#reports.onFailed()
     const apart = current === undefined ? writes.filter(({ isHandlers }) => isHandlers) : [current]
@@ -172,7 +172,7 @@ export class GroupCommit {
   }
 
   isOwner(): boolean {
-    const lost = this.#file.owner.confirm()
+    const lost = this.#file.lease.findLoss()
     if (lost !== undefined) this.#lose(lost)
     return lost === undefined
   }

@@ -58,7 +58,7 @@ export interface CommitOptions extends Pick<SqliteStep<unknown>, 'isLight' | 'ca
 
 /** What a file, an object's storage and a file that is only inspected have in common: SQLite, called synchronously. */
 export abstract class SyncDatabase implements Database {
-  readonly statements: SqliteSteps
+  readonly steps: SqliteSteps
   readonly dialect = dialect
   readonly hashMedia = hashMedia
   readonly isListening = true
@@ -68,7 +68,7 @@ export abstract class SyncDatabase implements Database {
   readonly #text: SharedText
 
   constructor(database: SqliteDatabase, options: StepsOptions) {
-    this.statements = new SqliteSteps(database, options)
+    this.steps = new SqliteSteps(database, options)
     this.#text = new SharedText(database)
   }
 

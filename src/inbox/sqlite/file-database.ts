@@ -35,7 +35,7 @@ export class FileDatabase extends SyncDatabase {
     super(file.database, { ...limits, isStrict: host.order === 'strict' })
     this.#host = host
     this.#file = file
-    this.#commits = new GroupCommit(file, this.statements.counter, {
+    this.#commits = new GroupCommit(file, this.steps.counter, {
       // If the commit succeeded after all, the sender's retries are duplicates, so find the events in the file.
       onFailed: () => this.#watch?.lookAgain(),
       onLost: (error) => this.#lost(error),
@@ -50,7 +50,7 @@ export class FileDatabase extends SyncDatabase {
   }
 
   override open(opened: () => Promise<void>): void {
-    void sleep(this.#file.owner.holdMs).then(() => this.start(opened, this.#host.logger))
+    void sleep(this.#file.lease.holdMs).then(() => this.start(opened, this.#host.logger))
   }
 
   protected override commit<T>(write: () => T, options?: CommitOptions): Promise<T> {
@@ -59,7 +59,7 @@ export class FileDatabase extends SyncDatabase {
 
   listen(listener: DatabaseListener): void {
     this.#listener = listener
-    const { lost } = this.#file.owner
+    const { lost } = this.#file.lease
     if (lost !== undefined) return listener.lost(lost)
     const { logger } = this.#host
     const changed = () => listener.heard('any')
@@ -79,7 +79,7 @@ export class FileDatabase extends SyncDatabase {
 
   /** Another inbox of this process opens the file, and continues with its events. */
   #releaseFile(): void {
-    const { path, owner, database } = this.#file
+    const { path, lease: owner, database } = this.#file
     const fix = 'expected after a hot reload; otherwise make only one receiver per file'
     const error = new WebhookError('unavailable', `another receiver of this process has opened ${path}: ${fix}`)
     this.#forgetOpen()
@@ -87,7 +87,7 @@ export class FileDatabase extends SyncDatabase {
     this.#commits.rejectRest(error)
     try {
       inTransaction(database, () => {
-        this.statements.releaseAll()
+        this.steps.releaseAll()
         owner.release()
       })
     } catch {
@@ -104,7 +104,7 @@ export class FileDatabase extends SyncDatabase {
     if (this.isClosed) return
     this.#watch?.stop()
     // Without its row, this process can write nothing more. If this fails, the next process takes it over.
-    this.#commits.add(() => this.#file.owner.release()).catch(() => {})
+    this.#commits.add(() => this.#file.lease.release()).catch(() => {})
     await this.#commits.close()
     this.isClosed = true
     this.#forgetOpen()

@@ -65,7 +65,7 @@ export function openInboxes(): Map<string, () => void> {
 export class OwnedFile implements SqliteFile {
   readonly database: SqliteDatabase
   readonly path: string
-  readonly owner: FileLease
+  readonly lease: FileLease
   readonly #closeDatabase: () => void
   #isLocked = false
 
@@ -73,7 +73,7 @@ export class OwnedFile implements SqliteFile {
     this.database = database
     this.#closeDatabase = closeDatabase
     this.path = closedOnError(closeDatabase, () => requirePath(database))
-    this.owner = closedOnError(
+    this.lease = closedOnError(
       () => this.#closeUnlocked(),
       () => this.#take(),
     )

@@ -58,7 +58,7 @@ class InspectedFile extends SyncDatabase {
 
   protected override commit<T>(write: () => T): T {
     this.checkOpen()
-    return inTransaction(this.#file.database, () => this.statements.counter.keep(write))
+    return inTransaction(this.#file.database, () => this.steps.counter.keep(write))
   }
 
   override close(): void {

@@ -121,7 +121,7 @@ export class FileLease {
   }
 
   /** Checks it, unless a check was made just now. Returns {@link lost}. */
-  confirm(): WebhookError | undefined {
+  findLoss(): WebhookError | undefined {
     try {
       if (performance.now() - this.#confirmedAt >= checkedForMs) this.check()
     } catch {

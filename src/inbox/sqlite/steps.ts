@@ -12,8 +12,8 @@ import type {
   RecordedLane,
   SettledEvent,
   SettledLane,
-  Statements,
   Step,
+  Steps,
 } from '../sql/database.ts'
 import { Accepting, Counter } from './accepting.ts'
 import { prepareAll, type SqliteDatabase } from './connection.ts'
@@ -49,7 +49,7 @@ const fullRetryMs = 1_000
 const lanesPerTurn = 64
 
 /** The steps of an inbox in SQLite, for the one process that has it open. */
-export class SqliteSteps implements Statements {
+export class SqliteSteps implements Steps {
   readonly counter: Counter
   readonly #options: StepsOptions
   readonly #accepting: Accepting

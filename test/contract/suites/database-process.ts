@@ -44,13 +44,13 @@ export class DatabaseProcess {
   }
 
   get statements() {
-    return this.database.statements
+    return this.database.steps
   }
 
   async begin(): Promise<this> {
     const { database, owner } = this
     const joined = new Promise<void>((resolve) =>
-      database.open(() => database.run(database.statements.join(owner, handlers)).then(resolve)),
+      database.open(() => database.run(database.steps.join(owner, handlers)).then(resolve)),
     )
     await database.ready()
     await joined

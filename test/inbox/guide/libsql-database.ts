@@ -136,7 +136,7 @@ function settleLane(isStrict: boolean): string {
     WHERE media = ?1 RETURNING CASE WHEN owner IS NULL THEN ready_at END AS next`
 }
 
-function settle(query: Run, isStrict: boolean, ...[owner, lanes, events]: Parameters<port.Statements['settle']>) {
+function settle(query: Run, isStrict: boolean, ...[owner, lanes, events]: Parameters<port.Steps['settle']>) {
   return inOrder(lanes, async ({ media, turn, first, last, latestAt = null, clear, release }) => {
     if ((await query(isOurs, media, owner, turn, first)).length === 0) return []
     const now = Date.now()
@@ -164,7 +164,7 @@ const complete = `UPDATE event SET completed = json_insert(completed, '$[#]', ?1
 const forgetLanes = `DELETE FROM lane WHERE owner IS NULL AND ready_at IS NULL
   AND NOT EXISTS (SELECT 1 FROM event WHERE event.media = lane.media)`
 
-const statementsOf = (isStrict: boolean, ttlMs: number): port.Statements => ({
+const statementsOf = (isStrict: boolean, ttlMs: number): port.Steps => ({
   accept: (events) => step((query) => inOrder(events, (event) => accept(query, isStrict, event, null))),
   overdue: (limit) =>
     step(async (query) => {
@@ -227,7 +227,7 @@ const named = ({ sql, values = [] }: port.Statement) => ({
 })
 
 export class LibsqlDatabase implements port.Database {
-  readonly statements: port.Statements
+  readonly steps: port.Steps
   readonly dialect = { ...dialect, lane: (media: string) => media }
   readonly hashKey = hash
   readonly hashMedia = hash
@@ -240,7 +240,7 @@ export class LibsqlDatabase implements port.Database {
   constructor(host: InboxHost, url: string, ttlMs: number) {
     this.#host = host
     this.#client = createClient({ url, intMode: 'number' })
-    this.statements = statementsOf(host.order === 'strict', ttlMs)
+    this.steps = statementsOf(host.order === 'strict', ttlMs)
   }
 
   open(opened: () => Promise<void>): void {

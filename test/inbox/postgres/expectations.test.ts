@@ -270,7 +270,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
 
     test('in the order of their deadlines, and then at the next deadline', async () => {
       const overdue = await dueIn({ second: -1_000, first: -2_000, later: 50_000, soon: 20_000 })
-      const nextInMs = await overdue.step()
+      const nextInMs = await overdue.fireOverdue()
       expect(await overdueOnes()).toEqual(keysOf('first', 'second'))
       expect((await openOnes()).toSorted()).toEqual(keysOf('later', 'soon'))
       expect(nextInMs).toBeGreaterThan(0)
@@ -283,10 +283,10 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
         INSERT INTO $schema.expectation (hash, subject, media, rule, began_at, due_at, event, head, owed)
         SELECT gen_random_uuid(), gen_random_uuid(), 1, '"rule"', 0, now() - n * interval '1 s',
           json_build_object('key', 'overdue:' || n), '[]', '[]' FROM generate_series(1, 501) AS n`)
-      await overdue.step()
+      await overdue.fireOverdue()
       expect(await overdueOnes()).toHaveLength(500)
       expect(await openOnes()).toEqual(['overdue:1'])
-      await overdue.step()
+      await overdue.fireOverdue()
       expect(await overdueOnes()).toEqual(Array.from({ length: 501 }, (_, index) => `overdue:${501 - index}`))
     })
 
@@ -294,7 +294,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
       const overdue = await dueIn({ known: -2_000, free: -1_000 })
       await postgres.query(`INSERT INTO $schema.event (hash, received_at)
         SELECT hash, now() FROM $schema.expectation WHERE event ->> 'key' = 'overdue:rule:known'`)
-      await overdue.step()
+      await overdue.fireOverdue()
       expect(await overdueOnes()).toEqual(keysOf('free'))
       expect(await openOnes()).toEqual([])
     })

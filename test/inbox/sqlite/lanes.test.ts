@@ -23,7 +23,7 @@ async function opened({ path, order = 'loose', maxWaiting = 100, ttlMs = hourMs 
   const limits = { concurrency: 2, maxWaiting, maxDeadLetters: 10, ttlMs }
   const database = FileDatabase.over(untyped({ logger: silent, order }), file, limits)
   onTestFinished(() => database.close())
-  const { statements: steps } = database
+  const { steps } = database
   const owner = crypto.randomUUID()
   await database.run(steps.join())
   const rows = (sql: string) => file.database.prepare(sql).all()

@@ -100,13 +100,13 @@ describe('another process that has, or had, the file', () => {
     owner.check()
     give('another process')
     now += 4
-    expect(owner.confirm()).toBe(undefined)
+    expect(owner.findLoss()).toBe(undefined)
     now += 1
-    const lost = owner.confirm()
+    const lost = owner.findLoss()
     expect(lost?.message).toContain(`another process has opened ${path}`)
     give(token)
     now += 100
-    expect(owner.confirm()).toBe(lost)
+    expect(owner.findLoss()).toBe(lost)
     expect(() => owner.check()).toThrow(lost)
   })
 
@@ -118,6 +118,6 @@ describe('another process that has, or had, the file', () => {
     owner.check()
     rmSync(path)
     now += 5
-    expect(owner.confirm()?.message).toContain('was deleted')
+    expect(owner.findLoss()?.message).toContain('was deleted')
   })
 })

@@ -1,7 +1,7 @@
 import { sleep } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
 import { ownNames } from './awaits.ts'
-import type { ClaimedLane, Database, SharedStatements } from './database.ts'
+import type { ClaimedLane, Database, SharedSteps } from './database.ts'
 
 /** Lanes per claim. */
 const maxAwaited = 64
@@ -9,16 +9,16 @@ const maxAwaited = 64
 /** Delay before lanes are looked for again for which there was no room (ms). */
 const noRoomMs = 100
 
-export interface SweepOptions {
+export interface AwaitedClaimsOptions {
   readonly database: Pick<Database, 'run'>
-  readonly shared: Pick<SharedStatements, 'claimAwaited'>
+  readonly shared: Pick<SharedSteps, 'claimAwaited'>
   readonly host: Pick<InboxHost, 'handlers' | 'logger'>
   /** How many lanes there is room for. */
   readonly room: () => number
   /** Takes over claimed lanes. */
   readonly claimed: (lanes: readonly ClaimedLane[], owner: string) => void
   /** Runs a step that claims lanes while no other does. */
-  readonly alone: <T>(run: () => Promise<T>) => Promise<T>
+  readonly exclusively: <T>(run: () => Promise<T>) => Promise<T>
   readonly owner: () => string
   /** True while this process may claim lanes. */
   readonly holds: () => boolean
@@ -27,13 +27,13 @@ export interface SweepOptions {
 }
 
 /** Claims the lanes with events that await handlers of this process, or handlers that were removed. */
-export class Sweep {
-  readonly #options: SweepOptions
+export class AwaitedClaims {
+  readonly #options: AwaitedClaimsOptions
   #sweeping: Promise<void> | undefined
   /** True if there may be lanes that the sweep under way has not seen. */
   #mayAwait = false
 
-  constructor(options: SweepOptions) {
+  constructor(options: AwaitedClaimsOptions) {
     this.#options = options
   }
 
@@ -45,7 +45,7 @@ export class Sweep {
   }
 
   async #sweep(): Promise<void> {
-    const { alone, room, holds, failed } = this.#options
+    const { exclusively: alone, room, holds, failed } = this.#options
     const claim = () => this.#claim()
     const claimFailed = () => {
       failed()
