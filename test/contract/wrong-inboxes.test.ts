@@ -127,6 +127,8 @@ const withChanges =
 const agesAgo = new Date(0)
 const inAges = new Date(8.64e15)
 
+const wellFormed = (text: string) => new TextDecoder().decode(new TextEncoder().encode(text))
+
 /** An inbox that forgets, once it is closed, that it was opened. */
 const reopening: Wrong<InboxDefinition> = () => {
   let definition = memoryInbox()
@@ -205,6 +207,14 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'accepts nothing',
     withMethods(() => ({ accept: () => 'duplicate' })),
     'accepts an event and hands it over as it was given',
+    "expected 'duplicate' to be 'accepted'",
+  ],
+  [
+    'takes lone surrogates in keys for one another',
+    withMethods((inbox) => ({
+      accept: ({ event, ...rest }) => inbox.accept({ ...rest, event: { ...event, key: wellFormed(event.key) } }),
+    })),
+    'keeps events apart, whatever the texts of their keys are',
     "expected 'duplicate' to be 'accepted'",
   ],
   [

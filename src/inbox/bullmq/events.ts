@@ -1,11 +1,10 @@
 import type { JobType } from 'bullmq'
-import { sha256 } from '#crypto'
 import { type CheckedQuery, checkQuery, matchesQuery, wrongCursor } from '../operations/event-query.ts'
 import type { EventOutcomes, EventPage, EventQuery, EventRecord, EventState, InboxEvents } from '../reading.ts'
 import { toRecord } from './job.ts'
 import { withScores } from './own-keys.ts'
 import { pauseStorage } from './pauses.ts'
-import { type EventQueue, inBatches, mediaPart, waitingTypes } from './queue.ts'
+import { type EventQueue, hashKey, inBatches, mediaPart, waitingTypes } from './queue.ts'
 import type { BullmqWorker } from './worker.ts'
 
 /** Index entries read per Redis command. */
@@ -57,13 +56,13 @@ export class BullmqEvents implements InboxEvents {
   }
 
   async get(key: string): Promise<EventRecord | undefined> {
-    const [record] = await this.#read([await sha256(key)])
+    const [record] = await this.#read([await hashKey(key)])
     return record
   }
 
   outcomes(keys: readonly string[]): Promise<EventOutcomes> {
     const readOutcome = async (key: string) => {
-      const job = this.#queue.jobs.toKey(await sha256(key))
+      const job = this.#queue.jobs.toKey(await hashKey(key))
       const [addedAt, diedAt] = await this.#queue.client.hmget(job, 'timestamp', 'finishedOn')
       return addedAt ? (diedAt ? 'dead' : 'open') : undefined
     }

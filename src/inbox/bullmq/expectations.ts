@@ -4,7 +4,7 @@ import type { AcceptedEvent, Expectation, ExpectationChanges, InboxHost } from '
 import { checkLimit } from '../operations/page.ts'
 import type { OpenExpectation } from '../reading.ts'
 import type { ChangeParameters, EventData } from './job.ts'
-import { type EventQueue, inBatches, unfinishedTtlMs } from './queue.ts'
+import { type EventQueue, hashKey, inBatches, unfinishedTtlMs } from './queue.ts'
 import { repeat } from './repeat.ts'
 
 // Redis keys: `expected` has the ids by deadline, `expected-data` the data by id, `expected-of:<place>` the ids of a
@@ -62,7 +62,7 @@ async function expectationChanges(
 ): Promise<ChangeParameters> {
   const begin = async ({ rule, dueAt, overdue }: Expectation) => {
     const stored: StoredExpectation = { rule, mediaId, beganAt: at, dueAt, overdue: storeOverdue(overdue) }
-    const id = `${await hashPlace(rule, mediaId)}:${await sha256(overdue.event.key)}`
+    const id = `${await hashPlace(rule, mediaId)}:${await hashKey(overdue.event.key)}`
     return [id, dueAt.getTime() - aheadMs, JSON.stringify(stored)]
   }
   const places = await Promise.all(ends.map((rule) => hashPlace(rule, mediaId)))
@@ -79,7 +79,7 @@ export async function applyChanges(
   changes: ChangeParameters,
   ttlMs: number,
 ): Promise<void> {
-  await queue.own.run('applyChanges', await sha256(event.key), unfinishedTtlMs, ttlMs, ...changes)
+  await queue.own.run('applyChanges', await hashKey(event.key), unfinishedTtlMs, ttlMs, ...changes)
 }
 
 export const countExpected = (queue: EventQueue): Promise<number> =>

@@ -4,6 +4,7 @@ import { sha256 } from '#crypto'
 import { WebhookError } from '../../errors.ts'
 import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import type { Logger } from '../../internal/logger.ts'
+import type { MaybePromise } from '../../internal/maybe-promise.ts'
 import { type ReachRedis, redisReach } from '../../internal/storage/reach-redis.ts'
 import { within } from '../../internal/timers.ts'
 import { checkConnection, type RedisConnection } from './check-connection.ts'
@@ -93,7 +94,7 @@ export class EventQueue {
   /** Adds the event unless its key is known. Returns `true` to a single caller, even if its steps are repeated. */
   async add(accepted: EventData): Promise<boolean> {
     const { key, type } = accepted.event
-    const jobId = await sha256(key)
+    const jobId = await hashKey(key)
     const token = this.#token()
     const parameters = [jobId, token, unfinishedTtlMs, await makeMember(jobId, accepted.event)]
     return this.reach(async (jobs) => {
@@ -107,7 +108,7 @@ export class EventQueue {
 
   /** Adds a job that makes a receiver parse an unreadable delivery again. */
   async addUnreadable(data: JobData, key: string): Promise<void> {
-    const jobId = `unreadable-${await sha256(key)}`
+    const jobId = `unreadable-${await hashKey(key)}`
     await this.reach((jobs) => jobs.add('unreadable', data, { ...jobOptions, jobId }))
   }
 
@@ -121,7 +122,7 @@ export class EventQueue {
   }
 
   async find(key: string): Promise<EventJob | undefined> {
-    const id = await sha256(key)
+    const id = await hashKey(key)
     return this.reach((jobs) => jobs.getJob(id))
   }
 
@@ -232,8 +233,11 @@ export async function inBatches<T>(
   return found.filter((each) => each !== undefined)
 }
 
+/** Hashes any text as JSON, because UTF-8 would merge all lone surrogates. */
+export const hashKey = (key: string): MaybePromise<string> => sha256(JSON.stringify(key))
+
 /** The part of an index member shared by a media item's events. */
-export const mediaPart = async (mediaId: string): Promise<string> => (await sha256(mediaId)).slice(0, 16)
+export const mediaPart = async (mediaId: string): Promise<string> => (await hashKey(mediaId)).slice(0, 16)
 
 /** An event's member in the acceptance index: job id, media item and type. */
 const makeMember = async (jobId: string, { mediaId, type }: MediaEvent): Promise<string> =>

@@ -1,5 +1,5 @@
 import { eventOf, until } from '../../support/inbox.ts'
-import type { Check } from './inbox-check.ts'
+import { type Check, texts } from './inbox-check.ts'
 
 /** Checks that an event is accepted once, whatever state it is in when it is delivered again. */
 export function checkAccepting(check: Check): void {
@@ -14,6 +14,17 @@ export function checkAccepting(check: Check): void {
     expect(call.attempt.number).toBe(1)
     expect(call.attempt.completed).toEqual([])
     expect(call.attempt.aborted).toBe(false)
+  })
+
+  check('keeps events apart, whatever the texts of their keys are', async ({ inbox, calls, expect }) => {
+    const keys: string[] = []
+    for (const text of texts) {
+      expect(await inbox.accept(eventOf(text))).toBe('accepted')
+      const call = await calls.next()
+      keys.push(call.event.key)
+      call.finish()
+    }
+    expect(keys).toEqual(texts)
   })
 
   checkDuplicates('answers duplicate to an event that is running', async ({ inbox, calls, expect }) => {

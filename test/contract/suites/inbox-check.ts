@@ -82,6 +82,21 @@ export interface InboxCheck {
 /** Declares a test. Skipped if the inbox lacks the feature it needs. */
 export type Check = (name: string, run: (check: InboxCheck) => Promise<void>, needs?: keyof InboxFeatures) => void
 
+/** Texts that an encoding may take for their neighbours, or for its own syntax. */
+export const texts: readonly string[] = [
+  '\ud800',
+  '\ud801',
+  '\ufffd',
+  'a\0b',
+  'a\0c',
+  '"',
+  '","',
+  '{a,"b"}',
+  `' " \\' \\`,
+  '$1 $20',
+  'x'.repeat(100_000),
+]
+
 /** Returns the code of the WebhookError that a call throws or rejects with, if any. */
 export async function codeOf(call: () => unknown): Promise<string | undefined> {
   try {
