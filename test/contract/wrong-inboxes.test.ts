@@ -124,6 +124,23 @@ const withChanges =
       }),
   })
 
+/** An inbox that applies the effects of an event once more, as those of a second event, when it should not. */
+const applyingAgain =
+  (wrong: (inbox: Inbox, again: (accepted: AcceptedEvent) => unknown) => Partial<Inbox>): Wrong<InboxDefinition> =>
+  (definition) => {
+    const renamed = ({ event, ...rest }: AcceptedEvent, key: string) => ({ ...rest, event: { ...event, key } })
+    const wronged = withMethods((inbox) =>
+      wrong(inbox, (accepted) => inbox.accept(renamed(accepted, `again ${accepted.event.key}`))),
+    )(definition) as InboxDefinition
+    return {
+      open: ({ expectations, ...host }) =>
+        wronged.open({
+          ...host,
+          expectations: (accepted) => expectations?.(renamed(accepted, accepted.event.key.replace('again ', ''))),
+        }),
+    }
+  }
+
 const agesAgo = new Date(0)
 const inAges = new Date(8.64e15)
 
@@ -157,6 +174,8 @@ const punctual: Wrong<InboxDefinition> = (definition) => ({
       handle: ({ event, ...rest }, attempt) => handle({ ...rest, event: { ...event, late: undefined } }, attempt),
     }),
 })
+
+const onlyOnce = 'begins and ends nothing again for a duplicate, and begins nothing again for a replay'
 
 /** An inbox that never hears of a strict order. */
 const loose: Wrong<InboxDefinition> = (definition) => ({ open: (host) => definition.open({ ...host, order: 'loose' }) })
@@ -450,6 +469,47 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     withChanges(({ ends }) => ({ ends: ends.length > 0 ? ['rule', 'other'] : ends })),
     'ends all expectations of a rule and a media item, and no others',
     "to deeply equal [ 'other of media', 'rule of other' ]",
+  ],
+  ...(
+    [
+      ['begins', 'one', "expected [ 'rule of media' ] to deeply equal []"],
+      ['ends', 'end', "expected [] to deeply equal [ 'rule of media' ]"],
+    ] as const
+  ).map(([does, key, message]): [string, Wrong<InboxDefinition>, string, string] => [
+    `${does} an expectation again for a duplicate`,
+    applyingAgain((inbox, again) => ({
+      async accept(accepted) {
+        const acceptance = await inbox.accept(accepted)
+        if (acceptance === 'duplicate' && accepted.event.key === key) await again(accepted)
+        return acceptance
+      },
+    })),
+    onlyOnce,
+    message,
+  ]),
+  [
+    'begins an expectation again for a replay',
+    applyingAgain((inbox, again) => ({
+      deadLetters: {
+        ...deadLettersOf(inbox),
+        async replay(key) {
+          const { event, receivedAt } = (await inbox.deadLetters.get(key)) as AcceptedEvent
+          await again({ event, receivedAt })
+          return true
+        },
+      },
+    })),
+    onlyOnce,
+    "expected [ 'rule of media' ] to deeply equal []",
+  ],
+  [
+    'takes lone surrogates for one another',
+    withChanges(({ begins, ends }) => ({
+      begins: begins.map((each) => ({ ...each, rule: wellFormed(each.rule) })),
+      ends: ends.map(wellFormed),
+    })),
+    'keeps rules and media items apart, whatever their texts are',
+    'to deeply equal',
   ],
   [
     'lists open expectations in any order',

@@ -1,12 +1,14 @@
-import type { ExpectationChanges } from '../../../src/inbox/inbox.ts'
+import type { AttemptResult } from '../../../src/inbox/inbox.ts'
 import { eventOf, until } from '../../support/inbox.ts'
-import type { Check, InboxCheck } from './inbox-check.ts'
+import { type Check, type InboxCheck, texts } from './inbox-check.ts'
 
 const media = 'media'
 const noon = Date.parse('2026-03-01T12:00:00Z')
 /** Deadlines that a check waits for, and that it does not (ms). */
 const soonMs = 300
 const laterMs = 60_000
+/** The first and the last time that a date can have, in ms after noon. */
+const [earliest, latest] = [-8.64e15 - noon, 8.64e15 - noon]
 
 const overdueKey = (key: string, rule: string): string => `overdue:${rule}:${key}`
 
@@ -17,24 +19,32 @@ interface Begin {
   /** The deadline (ms from now). */
   readonly dueInMs?: number
   readonly mediaId?: string
+  /** How its attempt ends. */
+  readonly result?: AttemptResult
 }
 
 async function begin({ inbox, calls, changes }: InboxCheck, key: string, options: Begin = {}) {
-  const { rule = 'rule', at = 0, dueInMs = laterMs, mediaId = media } = options
+  const { rule = 'rule', at = 0, dueInMs = laterMs, mediaId = media, result } = options
   const dueAt = new Date(Date.now() + dueInMs)
   const overdue = { ...eventOf(overdueKey(key, rule), mediaId), receivedAt: dueAt }
   changes.set(key, { at: new Date(noon + at), begins: [{ rule, dueAt, overdue }], ends: [] })
   const acceptance = await inbox.accept(eventOf(key, mediaId))
-  if (acceptance === 'accepted') (await calls.next()).finish()
+  if (acceptance === 'accepted') (await calls.next()).finish(result)
   return { overdue, dueAt }
 }
 
-async function end({ inbox, calls, changes }: InboxCheck, key: string, at: number, ...ends: string[]): Promise<void> {
-  const effect: ExpectationChanges = { at: new Date(noon + at), begins: [], ends }
-  changes.set(key, effect)
-  await inbox.accept(eventOf(key, media))
-  const call = await calls.next()
-  call.finish()
+const end = (subject: InboxCheck, key: string, at: number, ...ends: string[]) => endIn(media, subject, key, at, ends)
+
+async function endIn(
+  mediaId: string,
+  { inbox, calls, changes }: InboxCheck,
+  key: string,
+  at: number,
+  ends: readonly string[],
+): Promise<void> {
+  changes.set(key, { at: new Date(noon + at), begins: [], ends })
+  const acceptance = await inbox.accept(eventOf(key, mediaId))
+  if (acceptance === 'accepted') (await calls.next()).finish()
 }
 
 const openOf = async ({ inbox }: InboxCheck): Promise<readonly string[]> =>
@@ -99,6 +109,7 @@ export function checkExpecting(check: Check): void {
     async (subject) => {
       await end(subject, 'end', 1, 'rule')
       await begin(subject, 'later', { at: 4 })
+      await begin(subject, 'between', { at: 2 })
       await end(subject, 'older end', 3, 'rule')
       subject.expect(await openOf(subject)).toEqual(['rule of media'])
     },
@@ -119,14 +130,44 @@ export function checkExpecting(check: Check): void {
   )
 
   check(
-    'begins nothing again for a duplicate',
+    'begins and ends nothing again for a duplicate, and begins nothing again for a replay',
     async (subject) => {
-      const { calls, expect } = subject
-      await begin(subject, 'one', { dueInMs: soonMs })
+      const { inbox, calls, expect } = subject
+      await begin(subject, 'one', { dueInMs: soonMs, result: { status: 'dead', completed: [], failures: [] } })
       const call = await calls.next()
       call.finish()
       await begin(subject, 'one')
       expect(await openOf(subject)).toEqual([])
+      await until(async () => (await inbox.stats()).deadLetters === 1)
+      expect(await inbox.deadLetters.replay('one')).toBe(true)
+      const replayed = await calls.next()
+      replayed.finish()
+      expect(await openOf(subject)).toEqual([])
+      await end(subject, 'end', 1, 'rule')
+      await begin(subject, 'later', { at: 2 })
+      await end(subject, 'end', 3, 'rule')
+      expect(await openOf(subject)).toEqual(['rule of media'])
+    },
+    'expects',
+  )
+
+  check(
+    'keeps rules and media items apart, whatever their texts are',
+    async (subject) => {
+      const { calls, expect } = subject
+      const names = texts.flatMap((rule, index) => [
+        { rule, mediaId: rule },
+        { rule, mediaId: texts[(index + 1) % texts.length] as string },
+      ])
+      for (const [index, name] of names.entries())
+        await begin(subject, `begin ${index}`, { ...name, dueInMs: laterMs + index * 10 })
+      const open = names.map(({ rule, mediaId }) => `${rule} of ${mediaId}`)
+      expect(await openOf(subject)).toEqual(open)
+      for (const text of texts) await endIn(text, subject, `end ${text}`, 0, [text])
+      expect(await openOf(subject)).toEqual(open.filter((_, index) => index % 2 === 1))
+      const text = texts.join('')
+      const { overdue } = await begin(subject, text, { rule: text, mediaId: text, dueInMs: soonMs })
+      expect((await calls.next()).event).toEqual(overdue.event)
     },
     'expects',
   )
@@ -153,15 +194,17 @@ export function checkExpecting(check: Check): void {
     'lists and counts the open expectations, the first deadline first',
     async (subject) => {
       const { inbox, expect } = subject
-      const { dueAt: last } = await begin(subject, 'last')
-      const { dueAt: first } = await begin(subject, 'first', { at: 5, dueInMs: 50_000, rule: 'other' })
+      const { dueAt: last } = await begin(subject, 'last', { at: latest })
+      const { dueAt: first } = await begin(subject, 'first', { at: earliest, dueInMs: 50_000, rule: 'other' })
       expect(await inbox.expected?.()).toEqual([
-        { rule: 'other', mediaId: media, beganAt: new Date(noon + 5), dueAt: first },
-        { rule: 'rule', mediaId: media, beganAt: new Date(noon), dueAt: last },
+        { rule: 'other', mediaId: media, beganAt: new Date(-8.64e15), dueAt: first },
+        { rule: 'rule', mediaId: media, beganAt: new Date(8.64e15), dueAt: last },
       ])
       expect((await inbox.expected?.(1))?.length).toBe(1)
       expect((await inbox.stats()).expected).toBe(2)
-      await end(subject, 'end', 9, 'rule', 'other')
+      await end(subject, 'almost the end', latest - 1, 'rule', 'other')
+      expect(await openOf(subject)).toEqual(['rule of media'])
+      await end(subject, 'end', latest, 'rule')
       expect(await inbox.expected?.()).toEqual([])
     },
     'expects',

@@ -67,26 +67,6 @@ function watching() {
   return { expectations, begin, end }
 }
 
-test('an end that arrives after a newer one does not reopen what the newer one ended', () => {
-  const { expectations, begin, end } = watching()
-  end(20)
-  end(10)
-  begin('between', 15)
-  begin('together', 20)
-  expect(expectations.size).toBe(0)
-})
-
-test('an end removes the older expectations of its media item only', () => {
-  const { expectations, begin, end } = watching()
-  begin('one', 1)
-  begin('two', 2)
-  begin('other', 1, 'm2')
-  end(1)
-  expect(expectations.list(10).map(({ mediaId }) => mediaId)).toEqual(['m1', 'm2'])
-  end(2)
-  expect(expectations.list(10).map(({ mediaId }) => mediaId)).toEqual(['m2'])
-})
-
 test('a media item without an open expectation is forgotten', () => {
   const { begin, end } = watching()
   const countSets = () => queryObjects(Set, { format: 'count' })

@@ -4,12 +4,11 @@ import type { AcceptedEvent, Expectation, ExpectationChanges } from '../../../sr
 import { PostgresDatabase } from '../../../src/inbox/postgres/database.ts'
 import { openInboxDatabase, type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
 import { OverdueExpectations } from '../../../src/inbox/sql/expectations.ts'
-import type { MediaEvent, Overdue as Reported } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
-import { silent } from '../../support/silent.ts'
-import { accept, postgresTests } from './postgres-tests.ts'
+import { future, upgraded } from '../unreadable.suite.ts'
+import { postgresTests } from './postgres-tests.ts'
 
 const laterMs = 60_000
 
@@ -179,35 +178,6 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     await vi.waitFor(async () => expect(await openOnes()).toEqual([]), { timeout: 5_000 })
   })
 
-  test('are kept apart by rules and media items of any text', async () => {
-    const { inbox, calls, begin, end } = await open()
-    const texts = ['a', '\ud800', '\udfff', 'nul \0', `quote ' " \\' \\`, '$1 $20', '{a,"b"}', 'x'.repeat(100_000)]
-    calls.finishAll()
-    for (const [index, text] of texts.entries()) {
-      await begin(`rule ${index}`, { rule: text })
-      await begin(`media ${text}`, { media: text })
-    }
-    const listed = await inbox.expected?.()
-    expect(listed?.map(({ rule }) => rule)).toEqual(texts.flatMap((text) => [text, 'rule']))
-    expect(listed?.map(({ mediaId }) => mediaId)).toEqual(texts.flatMap((text) => ['m', text]))
-    for (const [index, text] of texts.entries()) {
-      await end(`end of rule ${index}`, { rule: text })
-      await end(`end of media ${text}`, { media: text })
-      expect(await inbox.expected?.()).toHaveLength(2 * (texts.length - index - 1))
-    }
-  })
-
-  test('begin and end at any time of the sender', async () => {
-    const { inbox, begin, end } = await open(accepting)
-    const [first, last] = [-8_640_000_000_000_000, 8_640_000_000_000_000]
-    await begin('one', { at: first })
-    await begin('two', { at: last, media: 'other' })
-    expect((await inbox.expected?.())?.map(({ beganAt }) => beganAt.getTime())).toEqual([first, last])
-    await end('end of one', { at: first })
-    await end('too early an end of two', { at: last - 1, media: 'other' })
-    expect(await openOnes()).toEqual(['overdue:rule:two'])
-  })
-
   test('remember an end for as long as keys', async () => {
     const front = await open({ ...accepting, ttlMs: 1_000 })
     await front.end('end')
@@ -240,14 +210,9 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     expect(await ends()).toEqual([{ at: 5, is_new: true }])
   })
 
-  test('begin and end nothing for a duplicate, and begin once for an event whose key was forgotten', async () => {
-    const { begin, end } = await open(accepting)
-    await end('end', { media: 'other' })
+  test('begin once for an event whose key was forgotten', async () => {
+    const { begin } = await open(accepting)
     await begin('one')
-    await postgres.query('DELETE FROM $schema.expectation_end')
-    expect(await end('end', { media: 'other' })).toBe('duplicate')
-    expect(await begin('one')).toBe('duplicate')
-    expect(await postgres.query('SELECT FROM $schema.expectation_end')).toEqual([])
     await postgres.query('DELETE FROM $schema.event')
     expect(await begin('one')).toBe('accepted')
     expect(await openOnes()).toEqual(['overdue:rule:one'])
@@ -331,80 +296,20 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     expect(await database.stats()).toMatchObject({ expected: 1 })
   })
 
-  test('begin and end with events that were unreadable at first', async () => {
-    const front = await open(accepting)
-    await front.begin('one')
-    const parsed = [eventOf('end', 'm'), eventOf('two', 'm')].map(({ event }) => event)
-    const changes = new Map<string, ExpectationChanges>([
-      ['end', { at: new Date(0), begins: [], ends: ['rule'] }],
-      ['two', { at: new Date(1), begins: [expectationOf('two')], ends: [] }],
-    ])
-    const inbox = postgresInbox({ pool: postgres.pool, schema: postgres.schema, ...accepting }).open({
-      handle: async () => ({ status: 'done' }),
-      handlersOf: () => [],
-      handlers: () => [],
-      parse: () => parsed.shift() as MediaEvent,
-      expectations: ({ event }) => changes.get(event.key),
-      logger: silent,
-      observe() {},
-    })
-    onTestFinished(async () => void (await inbox.close()))
-    await inbox.ready?.()
-    for (const opened of [['overdue:rule:one'], [], ['overdue:rule:two']]) {
-      expect(await openOnes()).toEqual(opened)
-      const body = new TextEncoder().encode(`{ ${opened}`)
-      await inbox.keepUnreadable?.({ reason: 'no', receivedAt: new Date(), eventId: undefined, body })
-      if (parsed.length > 0)
-        expect(await inbox.deadLetters.replay((await inbox.deadLetters.list())[0]?.key ?? '')).toBe(true)
-    }
-    expect(await postgres.query('SELECT FROM $schema.event WHERE body IS NULL')).toHaveLength(3)
-  })
-
-  test('that a replayed delivery begins are overdue in time, although nothing was expected before', async () => {
-    const { key } = eventOf('one', 'm').event
-    const inbox = postgresInbox({ pool: postgres.pool, schema: postgres.schema }).open({
-      handle: async () => ({ status: 'done' }),
-      handlersOf: () => [],
-      handlers: () => [],
-      parse: () => eventOf('one', 'm').event,
-      expectations: ({ event }) => ({
-        at: new Date(0),
-        begins: event.key === key ? [expectationOf(key, { dueInMs: 500 })] : [],
-        ends: [],
-      }),
-      logger: silent,
-      observe() {},
-    })
-    onTestFinished(async () => void (await inbox.close()))
-    await inbox.ready?.()
+  test('begin and end with deliveries that were unreadable at first, and are overdue in time', async () => {
+    const reported: string[] = []
+    const receiver = postgres.receiver()
+    receiver.expect('file.received', { then: 'encoding.finished', within: '1 h', name: 'ended' }, () => {})
+    const begun = { then: 'encoding.failed', within: 500, name: 'begun' } as const
+    receiver.expect('encoding.finished', begun, ({ mediaId }) => void reported.push(mediaId))
+    await receiver.ready()
+    await deliver(receiver, samplePayload('file.received', { media_id: 'm1', emitted_at: '2026-03-01T11:00:00Z' }))
+    await deliver(receiver, future)
     // It listens, and has looked for deadlines since: it looks again in a minute.
     await sleep(3_000)
-    const body = new TextEncoder().encode('{')
-    await inbox.keepUnreadable?.({ reason: 'no', receivedAt: new Date(), eventId: undefined, body })
-    expect(await inbox.deadLetters.replay((await inbox.deadLetters.list())[0]?.key ?? '')).toBe(true)
-    await vi.waitFor(async () => expect((await inbox.stats()).waiting).toBe(0), 5_000)
-    const overdue = `overdue:rule:${key}`
-    await vi.waitFor(async () => expect((await inbox.events?.get(overdue))?.state).toBe('handled'), 5_000)
-  })
-
-  test('report to the handler of the receiver, exactly once with a transaction', async () => {
-    await postgres.query('CREATE SCHEMA IF NOT EXISTS $schema; CREATE TABLE $schema.reported (media text)')
-    const reported: Reported[] = []
-    const receiver = postgres.receiver()
-    receiver.expect('file.received', { then: 'encoding.finished', within: 300, name: 'encoded' }, (overdue, context) =>
-      context.transaction(async (client) => {
-        await client.query(`INSERT INTO ${postgres.schema}.reported VALUES ($1)`, [overdue.mediaId])
-        reported.push(overdue)
-      }),
-    )
-    await receiver.ready()
-    await deliver(receiver, samplePayload('file.received', { media_id: 'late' }))
-    await deliver(receiver, samplePayload('file.received', { media_id: 'in time' }))
-    await accept(receiver, 'in time')
-    await vi.waitFor(async () =>
-      expect(await postgres.query('SELECT * FROM $schema.reported')).toEqual([{ media: 'late' }]),
-    )
-    expect(reported).toMatchObject([{ rule: 'encoded', mediaId: 'late', event: { type: 'file.received' } }])
+    const [unreadable] = await receiver.inbox.deadLetters.list()
+    expect(await upgraded(async () => receiver.inbox.deadLetters.replay(unreadable?.key ?? ''))).toBe(true)
+    await vi.waitFor(() => expect(reported).toEqual(['m1']), 5_000)
     expect(await receiver.inbox.stats()).not.toHaveProperty('expected')
   })
 })

@@ -3,11 +3,9 @@ import type { ExpectationChanges } from '../../../src/inbox/inbox.ts'
 import { openDatabase } from '../../../src/inbox/sqlite/driver.ts'
 import { expectations, expire } from '../../../src/inbox/sqlite/statements.ts'
 import { openInboxFile } from '../../../src/inbox/sqlite.ts'
-import { deliver } from '../../../src/testing/index.ts'
 import { eventOf, until } from '../../support/inbox.ts'
 import { ownTime } from '../../support/own-time.ts'
-import { future, upgraded } from '../unreadable.suite.ts'
-import { freshPath, receiverOver, started } from './sqlite-tests.ts'
+import { freshPath, started } from './sqlite-tests.ts'
 import { watched } from './watched.ts'
 
 type Started = ReturnType<typeof started>
@@ -16,22 +14,21 @@ const noon = Date.parse('2026-03-01T12:00:00Z')
 const hourMs = 3_600_000
 
 interface Begin {
-  readonly rule?: string
   readonly mediaId?: string
   readonly dueAt?: Date
 }
 
 /** Accepts an event that begins an expectation, and handles it. */
 async function begin(subject: Started, key: string, options: Begin = {}) {
-  const { rule = 'rule', mediaId = 'media', dueAt = new Date(Date.now() + hourMs) } = options
-  const { event } = eventOf(`overdue:${rule}:${key}`, mediaId)
+  const { mediaId = 'media', dueAt = new Date(Date.now() + hourMs) } = options
+  const { event } = eventOf(`overdue:rule:${key}`, mediaId)
   const overdue = { event, receivedAt: dueAt, trace: { traceparent: key } }
-  await acceptWith(subject, key, mediaId, { at: new Date(noon), begins: [{ rule, dueAt, overdue }], ends: [] })
+  await acceptWith(subject, key, mediaId, { at: new Date(noon), begins: [{ rule: 'rule', dueAt, overdue }], ends: [] })
   return overdue
 }
 
-const end = (subject: Started, key: string, { rule = 'rule', mediaId = 'media' }: Begin = {}) =>
-  acceptWith(subject, key, mediaId, { at: new Date(noon), begins: [], ends: [rule] })
+const end = (subject: Started, key: string) =>
+  acceptWith(subject, key, 'media', { at: new Date(noon), begins: [], ends: ['rule'] })
 
 async function acceptWith(
   { inbox, calls, changes }: Started,
@@ -125,36 +122,6 @@ describe('an expectation', () => {
     await until(async () => (await subject.inbox.events?.get('end')) === undefined)
     await begin(subject, 'one')
     expect(await subject.inbox.stats()).toMatchObject({ expected: 1 })
-  })
-
-  test('is of its own rule and media item, whatever their names are', async () => {
-    const subject = started({ path: await freshPath() })
-    const texts = ['\ud800', '\ud801', '\ufffd', 'a\u0000b', 'a\u0000c', '"', '","', "'); --"]
-    const names = texts.flatMap((rule) => texts.map((mediaId) => ({ rule, mediaId })))
-    for (const [index, name] of names.entries()) await begin(subject, `begin ${index}`, name)
-    const open = [...names]
-    const opened = async () => (await subject.inbox.expected?.())?.map(({ rule, mediaId }) => ({ rule, mediaId }))
-    expect(await opened()).toEqual(open)
-    for (const [index, name] of names.entries()) {
-      if (index % 9 > 0) continue
-      await end(subject, `end ${index}`, name)
-      open.splice(open.indexOf(name), 1)
-      expect(await opened()).toEqual(open)
-    }
-  })
-
-  test('that an unreadable delivery begins when it is replayed is waited for', async () => {
-    const reported: string[] = []
-    const receiver = receiverOver({ path: await freshPath() })
-    receiver.expect('encoding.finished', { then: 'file.received', within: 10 }, ({ mediaId }) => {
-      reported.push(mediaId)
-    })
-    expect((await deliver(receiver, future)).outcome).toBe('malformed')
-    const { deadLetters } = receiver.inbox
-    const [unreadable] = await deadLetters.list()
-    expect(await upgraded(async () => deadLetters.replay(unreadable?.key as string))).toBe(true)
-    await until(async () => reported.length > 0)
-    expect(reported).toEqual(['m1'])
   })
 })
 
