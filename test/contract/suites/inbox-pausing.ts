@@ -83,6 +83,22 @@ export function checkPausing(checkInbox: Check): void {
     await until(async () => second.attempt.isPaused?.('a') === false)
   })
 
+  check('lets later events of a media item pass one that waits for its paused handlers', async (subject) => {
+    const { inbox, pauses, calls, expect } = subject
+    await pauses.pause({ handler: 'a' })
+    // An old event is released for a minute.
+    await inbox.accept(eventOf('old', 'media'))
+    const old = await calls.next()
+    old.finish({ status: 'retry', delayMs: 0, completed: ['b'], failures: [], counts: false })
+    await inbox.accept(eventOf('later', 'media'))
+    const later = await calls.next()
+    expect(later.event.key).toBe('later')
+    later.finish()
+    await until(async () => (await inbox.stats()).running === 0)
+    const { waiting, retrying } = await inbox.stats()
+    expect({ waiting, retrying }).toEqual({ waiting: 0, retrying: 1 })
+  })
+
   check('pauses nothing twice, and resumes only what is paused', async ({ pauses, expect }) => {
     expect(await pauses.resume()).toBe(false)
     expect(await pauses.pause({ by: 'ana' })).toBe(true)

@@ -3,13 +3,12 @@ import { Queue, Worker } from 'bullmq'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type BullmqInboxOptions, bullmqInbox, openInboxQueue } from '../../../src/inbox/bullmq.ts'
 import type { EventState, Pauses } from '../../../src/inbox/reading.ts'
-import { createReceiver, type ReceiverOptions, unverified } from '../../../src/index.ts'
+import { createReceiver, unverified } from '../../../src/index.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { until } from '../../support/inbox.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { redisTests } from '../../support/redis/redis-tests.ts'
 import { silent } from '../../support/silent.ts'
-import { pausing } from '../pausing.suite.ts'
 
 describe.skipIf(!findRedis())('bullmqInbox', () => {
   const redis = redisTests()
@@ -18,14 +17,12 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     queue = `queue ${crypto.randomUUID()}`
   })
 
-  function open(options: Partial<ReceiverOptions> = {}, settings: Partial<BullmqInboxOptions> = {}) {
-    const { inbox: _, handlers: __, ...rest } = options
-    const inbox = bullmqInbox({ connection: redis.server.url, queue, ...settings })
-    const receiver = createReceiver({ verify: unverified(), logger: silent, ...rest, inbox })
+  function open(options: Partial<BullmqInboxOptions> = {}) {
+    const inbox = bullmqInbox({ connection: redis.server.url, queue, ...options })
+    const receiver = createReceiver({ verify: unverified(), logger: silent, inbox })
     onTestFinished(async () => void (await receiver.close({ timeoutMs: 200 })))
     return receiver
   }
-  pausing(async (options) => open(options))
 
   /** Opens a process with the handlers `a` and `b`, and their runs. */
   function start() {
@@ -62,7 +59,7 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   })
 
   test('an event that a worker takes only to find its handlers paused is not running', async () => {
-    const receiver = open({}, { handles: false })
+    const receiver = open({ handles: false })
     receiver.onAny(() => {}, { name: 'a' })
     receiver.on('encoding.failed', () => {}, { name: 'b' })
     const { inbox } = receiver

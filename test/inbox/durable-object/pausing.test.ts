@@ -1,29 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { defineInbox } from '../../../src/inbox/define-inbox.ts'
 import { ObjectInbox } from '../../../src/inbox/durable-object/inbox.ts'
 import type { InboxHost } from '../../../src/inbox/inbox.ts'
 import type { Pauses } from '../../../src/inbox/reading.ts'
-import { createReceiver, unverified } from '../../../src/index.ts'
 import type { ObjectStorage } from '../../../src/internal/storage/durable-objects.ts'
 import { eventOf, openInbox, until } from '../../support/inbox.ts'
-import { silent } from '../../support/silent.ts'
-import { pausing } from '../pausing.suite.ts'
 import { ObjectsInNode } from './objects-in-node.ts'
 import { storageInNode } from './storage-in-node.ts'
 
-const through = (objects: ObjectsInNode) =>
-  defineInbox({ name: 'through requests', expects: true, limits: true, open: (host) => objects.open(host) })
-
-pausing(async (options) => {
-  const inbox = through(new ObjectsInNode())
-  const receiver = createReceiver({ verify: unverified(), logger: silent, ...options, inbox })
-  onTestFinished(async () => void (await receiver.close({ timeoutMs: 200 })))
-  return receiver
-})
-
 test('all objects are paused, and a pause is listed once', async () => {
-  const { inbox, calls } = openInbox(through(new ObjectsInNode(3)))
+  const objects = new ObjectsInNode(3)
+  const { inbox, calls } = openInbox(defineInbox({ name: 'three objects', open: (host) => objects.open(host) }))
   const pauses = inbox.pauses as Pauses
   expect(await pauses.pause({ by: 'ana' })).toBe(true)
   expect(await pauses.pause({ handler: 'a' })).toBe(true)

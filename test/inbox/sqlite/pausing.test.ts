@@ -1,14 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Pauses } from '../../../src/inbox/reading.ts'
 import { type InboxFile, openInboxFile } from '../../../src/inbox/sqlite.ts'
+import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { eventOf, until } from '../../support/inbox.ts'
-import { pausing } from '../pausing.suite.ts'
-import { startProgram } from './processes/start.ts'
 import { crashed, freshPath, receiverOver, started } from './sqlite-tests.ts'
 import { nothing, watched } from './watched.ts'
-
-pausing(async (options) => receiverOver({ path: await freshPath() }, options))
 
 /** Opens the file of an inbox to read it, until the end of the test. */
 function opened(path: string): InboxFile {
@@ -34,26 +31,17 @@ test('the process that has the inbox open obeys another process, within a second
   expect(lines).toContain('the inbox was resumed')
 })
 
-test('a crash does not end a pause, not even that of a process that is killed', async () => {
+test('a crash does not end a pause', async () => {
   const path = await freshPath()
-  const { inbox } = started({ path })
-  await inbox.pauses?.pause({ by: 'ana' })
-  for (const key of ['one', 'two']) await inbox.accept(eventOf(key, 'media'))
-  const copy = await crashed(path)
-  const notes = () => (existsSync(`${copy}-notes`) ? readFileSync(`${copy}-notes`, 'utf8').split('\n').length - 1 : 0)
-  const program = [copy, `${copy}-notes`, 0] as const
-  for (let lives = 0; lives < 2; lives++) {
-    const { kill } = await startProgram('crashing', program)
-    await sleep(300)
-    await kill()
-  }
-  const file = opened(copy)
-  expect(await file.pauses.list()).toMatchObject([{ by: 'ana' }])
-  expect([notes(), file.stats().waiting]).toEqual([0, 2])
-  await startProgram('crashing', program)
-  expect(notes()).toBe(0)
-  await file.pauses.resume()
-  await until(async () => notes() === 2)
+  const crashing = started({ path })
+  await crashing.inbox.pauses?.pause({ by: 'ana' })
+  for (const key of ['one', 'two']) await crashing.inbox.accept(eventOf(key))
+  const { inbox, calls } = started({ path: await crashed(path) })
+  await sleep(100)
+  expect([calls.hasStarted, (await inbox.stats()).waiting]).toEqual([false, 2])
+  expect(await inbox.pauses?.list()).toMatchObject([{ by: 'ana' }])
+  await inbox.pauses?.resume()
+  for (let index = 0; index < 2; index++) (await calls.next()).finish()
 })
 
 test('an event that waits for its turn after crashes obeys a pause that comes before it', async () => {
@@ -96,4 +84,20 @@ test('nothing starts before the pauses are read, which is tried until they can b
   expect(lines.filter((line) => line === 'the inbox could not start, and tries again')).toHaveLength(1)
   failing.sql = nothing
   expect((await calls.next()).event.key).toBe('one')
+})
+
+test('a paused handler, also of an expectation, is left out while the others run, and runs once it is resumed', async () => {
+  const receiver = receiverOver({ path: await freshPath() })
+  const runs: string[] = []
+  for (const name of ['a', 'b']) receiver.on('encoding.finished', () => void runs.push(name), { name })
+  const rule = { then: 'encoding.failed', within: 1, name: 'late' } as const
+  receiver.expect('encoding.finished', rule, () => void runs.push('late'))
+  const pauses = receiver.inbox.pauses as Pauses
+  for (const handler of ['a', 'late']) await pauses.pause({ handler })
+  await deliver(receiver, samplePayload('encoding.finished'))
+  await until(async () => (await receiver.inbox.stats()).retrying === 2)
+  expect(runs).toEqual(['b'])
+  for (const handler of ['a', 'late']) await pauses.resume({ handler })
+  await until(async () => runs.length === 3)
+  expect(runs.toSorted()).toEqual(['a', 'b', 'late'])
 })
