@@ -305,6 +305,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
     await receiver.ready()
     await deliver(receiver, samplePayload('file.received', { media_id: 'm1', emitted_at: '2026-03-01T11:00:00Z' }))
     await deliver(receiver, future)
+    expect(await receiver.inbox.expected?.()).toMatchObject([{ rule: 'ended', mediaId: 'm1' }])
     // It listens, and has looked for deadlines since: it looks again in a minute.
     await sleep(3_000)
     const [unreadable] = await receiver.inbox.deadLetters.list()

@@ -129,7 +129,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       await query(`INSERT INTO $schema.event (hash, media, event, head, received_at, due_at, completed, owed, awaits)
         SELECT gen_random_uuid(), n, (event::jsonb || jsonb_build_object('key', n::text))::json, head, received_at, due_at,
           completed, owed, awaits
-        FROM $schema.event, generate_series(1, 2500) AS n`)
+        FROM $schema.event, generate_series(1, 300) AS n`)
       await query(`INSERT INTO $schema.lane (media, ready_at, position, awaits)
         SELECT media, due_at, id, awaits FROM $schema.event ON CONFLICT DO NOTHING`)
       receiver().on('encoding.finished', () => {}, { name: 'b' })
