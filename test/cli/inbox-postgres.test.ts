@@ -4,11 +4,12 @@ import { type AddressInfo, createServer } from 'node:net'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { migrationSql, openInboxDatabase, postgresInbox } from '../../src/inbox/postgres.ts'
+import type { Handler } from '../../src/index.ts'
 import { findPostgres } from '../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../support/postgres/postgres-server.ts'
-import { checkInboxCommand, checkUsage, expectFailure, serve } from './inbox-on-server.suite.ts'
-import { checkReadingCommand } from './inbox-reading.suite.ts'
+import { checkTarget } from './inbox-target.suite.ts'
 import { finish, start } from './program.ts'
+import { expectFailure, serve } from './served-inbox.ts'
 
 const password = 'pa/ss@w0rd of the user'
 
@@ -23,7 +24,7 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
   const freshPlace = async () => {
     const schema = `inbox ${++places}`
     return {
-      url: server.url,
+      target: server.url,
       flags: ['--schema', schema],
       schema,
       inbox: () => postgresInbox({ connection: server.url, schema }),
@@ -35,9 +36,25 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
     return server.url.replace('postgres@', `${name}:${encodeURIComponent(password)}@`)
   }
 
-  checkInboxCommand(freshPlace)
-  checkReadingCommand(freshPlace, { handled: true, running: true, stops: true })
-  checkUsage('postgres://app@127.0.0.1/app', ['--queue', 'q'])
+  checkTarget(freshPlace, true)
+
+  test('stop ends the run of a handler, and the event is retried', async () => {
+    const { receiver, fix, send, seenRetrying, inbox } = await serve(await freshPlace(), { baseMs: 3_600_000 })
+    fix()
+    const hold: Handler = (_, { signal }) =>
+      new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    receiver.onAny(hold, { name: 'hold' })
+    await send('encoding.finished', { media_id: 'm1' })
+    // `running since` follows within 20 s.
+    await vi.waitFor(async () => expect((await inbox('show', 'm1')).output).toMatch(/^process +\S+:\d+$/m))
+    const { code, output } = await inbox('stop', 'm1')
+    expect([code, output]).toEqual([0, expect.stringMatching(/^asked its process to stop .*\n.* show .*m1\n$/)])
+    await seenRetrying('m1')
+    expect((await inbox('show', 'm1')).output).toMatch(/hold: .*stopped/)
+    const again = await inbox('stop', 'm1', '--json')
+    expect(again).toMatchObject({ code: 1, output: '{"asked":false}\n' })
+    expect(again.errors).toBe('no handler runs for m1; its state: retrying\n')
+  })
 
   describe('migrate', () => {
     test('makes the tables once', async () => {

@@ -1,68 +1,32 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { nodeHandler } from '../../adapters/node.ts'
 import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
-import { openInboxFile } from '../../src/inbox/sqlite.ts'
-import { type InboxStats, type MediaEvent, unverified, urlToken } from '../../src/index.ts'
+import { openInboxFile, sqliteInbox } from '../../src/inbox/sqlite.ts'
+import { unverified } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { freshPath, receiverOver } from '../inbox/sqlite/sqlite-tests.ts'
+import { future } from '../inbox/unreadable.suite.ts'
 import { until } from '../support/inbox.ts'
-import { postJson } from '../support/post-json.ts'
-import { serveWebhook } from '../support/serve.ts'
+import { checkTarget } from './inbox-target.suite.ts'
 import { finish, start } from './program.ts'
+import { secret, serveFile } from './served-inbox.ts'
 
 const run = promisify(execFile)
-const secret = 'Token-4b81-of-the-URL'
 
-/** Starts a server whose only handler fails until `fix()` is called. The key of an event is its media id. */
-async function serve() {
-  const path = await freshPath()
-  const receiver = receiverOver(
-    { path },
-    {
-      verify: urlToken({ secret, in: 'path' }),
-      eventKey: ({ mediaId }) => mediaId,
-      retry: { attempts: 2, baseMs: 1 },
-    },
-  )
-  let isFixed = false
-  const handled: string[] = []
-  const publish = ({ mediaId }: MediaEvent) => {
-    if (!isFixed) throw new Error('no room\nfor \u001b[31mit')
-    handled.push(mediaId)
-  }
-  receiver.onAny(publish, { name: 'publish' })
-  const url = new URL(`/media/${secret}?from=here`, await serveWebhook(nodeHandler(receiver)))
-  const post = (body: object | string) => postJson(url, body)
-  const deadLetters = async () => ((await receiver.inbox.stats()) as InboxStats).deadLetters
-  return {
-    path,
-    handled,
-    post,
-    fix() {
-      isFixed = true
-    },
-    /** Sends events one by one, and waits until each is a dead letter. */
-    async makeDeadLetter(...keys: string[]) {
-      for (const key of keys) {
-        const before = await deadLetters()
-        await post(samplePayload('encoding.finished', { media_id: key }))
-        await until(async () => (await deadLetters()) === before + 1)
-      }
-    },
-    inbox: (...args: string[]) => finish(['inbox', path, ...args]),
-  }
-}
-
-/** A body that passes verification and cannot be parsed. */
-const unreadable = '{"type":"encoding.finished","media_id":{"id":"m1"},"title":"A title"}'
+describe('inbox of SQLite', () => {
+  checkTarget(async () => {
+    const path = await freshPath()
+    return { target: path, flags: [], inbox: () => sqliteInbox({ path }) }
+  }, true)
+})
 
 describe('inbox stats', () => {
   test('prints the counts as text and as JSON', async () => {
-    const { makeDeadLetter, inbox } = await serve()
+    const { makeDeadLetter, inbox } = await serveFile()
     await makeDeadLetter('m1', 'm2')
     const people = 'waiting       0\nretrying      0\ndead letters  2\n'
     expect(await inbox('stats')).toEqual({ code: 0, output: people, errors: '' })
@@ -93,7 +57,7 @@ describe('inbox stats of a file whose events wait', () => {
 
 describe('inbox dead-letters', () => {
   test('lists dead letters with the errors of their handlers, and escapes control characters', async () => {
-    const { makeDeadLetter, inbox } = await serve()
+    const { makeDeadLetter, inbox } = await serveFile()
     await makeDeadLetter('m1', 'm2 \u001b[31m')
     const { code, output, errors } = await inbox('dead-letters')
     expect({ code, errors }).toEqual({ code: 0, errors: '' })
@@ -109,7 +73,7 @@ describe('inbox dead-letters', () => {
   })
 
   test('lists one page, newest first', async () => {
-    const { makeDeadLetter, inbox } = await serve()
+    const { makeDeadLetter, inbox } = await serveFile()
     await makeDeadLetter('m1', 'm2', 'm3')
     const { output } = await inbox('dead-letters', '--limit', '1', '--offset', '1')
     expect(output).toContain('  m2\n')
@@ -119,9 +83,9 @@ describe('inbox dead-letters', () => {
   })
 
   test('lists unreadable deliveries with the reason, and with --json also the body', async () => {
-    const { post, inbox } = await serve()
-    expect((await post(unreadable)).status).toBe(400)
-    expect((await post(new Uint8Array([0x7b, 0xff]))).status).toBe(400)
+    const { sendUnreadable, inbox } = await serveFile()
+    expect((await sendUnreadable()).status).toBe(400)
+    expect((await sendUnreadable(new Uint8Array([0x7b, 0xff]))).status).toBe(400)
     const { output } = await inbox('dead-letters')
     expect(output).toMatch(
       / \(unreadable\) {2}- +0 +unreadable:[\w-]+\n {2}could not be parsed: field media_id: expected a non-empty string\n/,
@@ -132,13 +96,13 @@ describe('inbox dead-letters', () => {
     expect(deadLetters[0].unreadable).toMatchObject({ bodyBase64: Buffer.from([0x7b, 0xff]).toString('base64') })
     expect(deadLetters[1].unreadable).toMatchObject({
       reason: 'field media_id: expected a non-empty string',
-      body: unreadable,
+      body: future,
     })
     expect(JSON.stringify(deadLetters)).not.toContain(secret)
   })
 
   test('prints everything about an event with --json', async () => {
-    const { makeDeadLetter, inbox } = await serve()
+    const { makeDeadLetter, inbox } = await serveFile()
     await makeDeadLetter('m1')
     const { deadLetters } = JSON.parse((await inbox('dead-letters', '--json')).output)
     expect(deadLetters).toMatchObject([
@@ -158,7 +122,7 @@ describe('inbox dead-letters', () => {
     ['~'],
     ['*?'],
   ])('prints the key %j so that a shell passes it on unchanged', async (key) => {
-    const { makeDeadLetter, inbox } = await serve()
+    const { makeDeadLetter, inbox } = await serveFile()
     await makeDeadLetter(key)
     const [, argument] = /attempts +key\n.* 2 {9}(.*)\n/.exec((await inbox('dead-letters')).output) ?? []
     const { stdout } = await run('bash', ['-c', `printf '%s.' ${argument}`])
@@ -168,7 +132,7 @@ describe('inbox dead-letters', () => {
 
 describe('inbox replay', () => {
   test('makes a running server handle an event once more, from another process', async () => {
-    const { path, makeDeadLetter, fix, handled, inbox } = await serve()
+    const { path, makeDeadLetter, fix, handled, inbox } = await serveFile()
     await makeDeadLetter('m1', 'm2')
     fix()
     const args = ['--import', 'tsx', 'src/cli/main.ts', 'inbox', path, 'replay', 'm1']
@@ -185,7 +149,7 @@ describe('inbox replay', () => {
   })
 
   test('--all replays the events in the order in which they died', async () => {
-    const { makeDeadLetter, fix, handled, inbox } = await serve()
+    const { makeDeadLetter, fix, handled, inbox } = await serveFile()
     await makeDeadLetter('m3', 'm1', 'm2')
     fix()
     const { code, output } = await inbox('replay', '--all', '--json')
@@ -200,23 +164,38 @@ describe('inbox replay', () => {
   })
 
   test('--all says what became of the events, as far as is known', async () => {
-    const { makeDeadLetter, fix, inbox } = await serve()
+    const { makeDeadLetter, fix, inbox } = await serveFile()
     await makeDeadLetter('m1', 'm2')
     expect((await inbox('replay', '--all')).output).toMatch(/\nSo far 0 handled, 2 failed again, 0 open\.\n$/)
     fix()
     expect((await inbox('replay', '--all')).output).toMatch(/\nSo far 2 handled, 0 failed again, 0 open\.\n$/)
   })
 
+  test('--all misses none although others vanish in the meantime, and that is not an error', async () => {
+    const { buryMany, receiver, deadLetters, fix, handled, inbox } = await serveFile()
+    const keys = Array.from({ length: 400 }, (_, i) => `m${i}`)
+    await buryMany(keys)
+    fix()
+    const other = async () => {
+      for (const key of keys.slice(0, 100)) await receiver.inbox.deadLetters.replay(key)
+    }
+    const [{ code }] = await Promise.all([inbox('replay', '--all'), other()])
+    expect(code).toBe(0)
+    await until(async () => handled.length === keys.length)
+    expect(handled.toSorted()).toEqual(keys.toSorted())
+    expect(await deadLetters()).toBe(0)
+  })
+
   test('--all finds every page of dead letters, for discard too', async () => {
-    const { makeDeadLetter, inbox } = await serve()
+    const { buryMany, inbox } = await serveFile()
     const keys = Array.from({ length: 101 }, (_, i) => `m${i}`)
-    await makeDeadLetter(...keys)
-    const { output } = await inbox('discard', '--all', '--yes', '--json')
-    expect(JSON.parse(output)).toEqual({ discarded: keys, missing: [] })
+    await buryMany(keys)
+    const { discarded, missing } = JSON.parse((await inbox('discard', '--all', '--yes', '--json')).output)
+    expect([discarded.toSorted(), missing]).toEqual([keys.toSorted(), []])
   })
 
   test('exits with 1 if a key does not exist, and replays the others', async () => {
-    const { makeDeadLetter, fix, handled, inbox } = await serve()
+    const { makeDeadLetter, fix, handled, inbox } = await serveFile()
     await makeDeadLetter('m1')
     fix()
     const { code, output, errors } = await inbox('replay', 'm1', 'no such', 'm1')
@@ -228,7 +207,7 @@ describe('inbox replay', () => {
 
 describe('inbox discard', () => {
   test('deletes the given dead letters', async () => {
-    const { makeDeadLetter, inbox } = await serve()
+    const { makeDeadLetter, inbox } = await serveFile()
     await makeDeadLetter('m1', 'm2')
     expect(await inbox('discard', 'm1')).toEqual({ code: 0, output: '1 dead letter discarded\n', errors: '' })
     expect((await inbox('discard', 'm1', '--json')).output).toBe('{"discarded":[],"missing":["m1"]}\n')
@@ -236,7 +215,7 @@ describe('inbox discard', () => {
   })
 
   test('--all needs a confirmation', async () => {
-    const { makeDeadLetter, inbox } = await serve()
+    const { makeDeadLetter, inbox } = await serveFile()
     await makeDeadLetter('m1', 'm2')
     const { code, errors } = await inbox('discard', '--all')
     expect({ code, errors }).toEqual({ code: 2, errors: expect.stringMatching(/add --yes/) })
@@ -244,7 +223,7 @@ describe('inbox discard', () => {
   })
 
   test('accepts a key that begins with a dash after --', async () => {
-    const { makeDeadLetter, inbox } = await serve()
+    const { makeDeadLetter, inbox } = await serveFile()
     await makeDeadLetter('-m1')
     expect((await inbox('discard', '--', '-m1')).output).toBe('1 dead letter discarded\n')
   })
@@ -259,6 +238,9 @@ describe('inbox', () => {
     [['a.db', 'stats', 'm1'], /stats takes no keys/],
     [['a.db', 'stats', '--all'], /stats does not take --all/],
     [['a.db', 'replay', 'm1', '--limit', '1'], /replay does not take --limit/],
+    [['postgres://127.0.0.1', 'replay', 'm1', '--print'], /replay does not take --print/],
+    [['postgres://127.0.0.1', 'stats', '--queue', 'q'], /--queue is for Redis only/],
+    [['redis://127.0.0.1', 'stats', '--schema', 's'], /--schema is for Postgres only/],
     [['a.db', 'replay'], /replay takes either keys or --all/],
     [['a.db', 'discard', 'm1', '--all', '--yes'], /discard takes either keys or --all/],
     [['a.db', 'dead-letters', '--limit', '0'], /--limit takes a whole number from 1/],
@@ -303,8 +285,15 @@ describe('inbox', () => {
     expect(errors).toMatch(/^media-webhooks: [^\n]+inbox\.db[^\n]*\n$/)
   }
 
+  test('reads the target from standard input for a dash', async () => {
+    const { path, makeDeadLetter } = await serveFile()
+    await makeDeadLetter('m1')
+    const { code, output } = await finish(['inbox', '-', 'stats', '--json'], {}, Readable.from([`${path}\n`]))
+    expect({ code, output: JSON.parse(output) }).toMatchObject({ code: 0, output: { deadLetters: 1 } })
+  })
+
   test('can be interrupted between two dead letters', async () => {
-    const { path, makeDeadLetter } = await serve()
+    const { path, makeDeadLetter } = await serveFile()
     await makeDeadLetter('m1', 'm2')
     const program = start(['inbox', path, 'discard', '--all', '--yes'])
     program.interrupt()
@@ -313,7 +302,7 @@ describe('inbox', () => {
   })
 
   test('records what it did before it was interrupted, for the page that shows who did what', async () => {
-    const { path, makeDeadLetter } = await serve()
+    const { path, makeDeadLetter } = await serveFile()
     await makeDeadLetter('m1', 'm2')
     const file = openInboxFile(path)
     onTestFinished(() => file.close())

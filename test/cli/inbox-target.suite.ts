@@ -1,31 +1,16 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { bullmqInbox } from '../../src/inbox/bullmq.ts'
-import { postgresInbox } from '../../src/inbox/postgres.ts'
-import { sqliteInbox } from '../../src/inbox/sqlite.ts'
-import { createReceiver, type InboxDefinition, unverified } from '../../src/index.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createReceiver, unverified } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
 import { future, upgraded } from '../inbox/unreadable.suite.ts'
 import { until } from '../support/inbox.ts'
-import { findPostgres } from '../support/postgres/find-postgres.ts'
-import { PostgresServer } from '../support/postgres/postgres-server.ts'
-import { findRedis } from '../support/redis/find-redis.ts'
-import { RedisServer } from '../support/redis/redis-server.ts'
 import { silent } from '../support/silent.ts'
-import { finish } from './program.ts'
-
-interface Place {
-  readonly target: string
-  readonly flags: readonly string[]
-  readonly inbox: () => InboxDefinition
-  /** `true` if it remembers events that were handled. */
-  readonly remembers: boolean
-}
+import { finish, start } from './program.ts'
+import { type InboxPlace, serve } from './served-inbox.ts'
 
 /** A receiver of which one handler fails until it is fixed. */
-async function openShop({ inbox: definition }: Place) {
+async function openShop({ inbox: definition }: InboxPlace) {
   const receiver = createReceiver({
     verify: unverified(),
     inbox: definition(),
@@ -67,7 +52,11 @@ async function print(args: readonly string[]): Promise<string> {
   return output
 }
 
-function checkStory(makePlace: () => Promise<Place>): void {
+/**
+ * Tests what the command reads and changes in any inbox. What else it does is tested over a file.
+ * @param remembers `true` if the inbox remembers events that were handled
+ */
+export function checkTarget(makePlace: () => Promise<InboxPlace>, remembers: boolean): void {
   test('tells why an event of a media item was not handled, and replays it once the handler is fixed', async () => {
     const place = await makePlace()
     const { receiver, published, fix } = await openShop(place)
@@ -76,12 +65,10 @@ function checkStory(makePlace: () => Promise<Place>): void {
     await until(async () => (await receiver.inbox.stats()).deadLetters === 1)
 
     const story = await print(['inbox', place.target, 'media', 'a film', ...place.flags])
-    if (place.remembers) expect(story).toMatch(/ handled {6}file\.received {6}a film {2}1 /)
+    if (remembers) expect(story).toMatch(/ handled {6}file\.received {6}a film {2}1 /)
     expect(story).toMatch(/ dead letter {2}encoding\.finished {2}a film {2}2 /)
     expect(story).toContain("\n  publish: TypeError: no room for it's \\u{1b}[31mred\n")
-    expect(story).toContain(
-      place.remembers ? '\n1 of 2 events is not handled yet' : '\n1 of 1 event is not handled yet',
-    )
+    expect(story).toContain(remembers ? '\n1 of 2 events is not handled yet' : '\n1 of 1 event is not handled yet')
 
     const shown = await print(await commandIn(story))
     expect(shown).toMatch(/^state +dead letter$/m)
@@ -97,8 +84,7 @@ function checkStory(makePlace: () => Promise<Place>): void {
     await vi.waitUntil(() => published.length === 1)
     await until(async () => (await receiver.inbox.stats()).running === 0)
     const after = await finish(['inbox', place.target, 'media', 'a film', ...place.flags])
-    if (place.remembers)
-      expect(after).toMatchObject({ code: 0, output: expect.stringMatching(/\n2 events, handled\n$/) })
+    if (remembers) expect(after).toMatchObject({ code: 0, output: expect.stringMatching(/\n2 events, handled\n$/) })
     else
       expect(after.errors).toMatch(/^no event of the media item 'a film' is known: .*\(this inbox forgets those\)\n$/)
     expect(published).toEqual(['a film'])
@@ -120,41 +106,34 @@ function checkStory(makePlace: () => Promise<Place>): void {
     })
     expect(published).toEqual(['m1'])
   })
+
+  test('is read and changed by each action, also while no server has it open', async () => {
+    const place = await makePlace()
+    const { receiver, makeDeadLetter, sendUnreadable, inbox } = await serve(place)
+    const json = async (...args: string[]) => JSON.parse((await inbox(...args, '--json')).output)
+    const keysOf = (records: { key: string }[]) => records.map(({ key }) => key)
+    await makeDeadLetter('m1', 'm2', 'm3')
+    expect(await json('stats')).toMatchObject({ waiting: 0, retrying: 0, deadLetters: 3 })
+    expect(keysOf((await json('dead-letters', '--offset', '1')).deadLetters)).toEqual(['m2', 'm1'])
+    expect(keysOf((await json('events', '--state', 'dead', '--oldest')).events)).toEqual(['m1', 'm2', 'm3'])
+    const watch = start(['inbox', place.target, 'watch', ...place.flags])
+    await watch.line(/dead letters 3$/)
+    await sendUnreadable(future.replace('"m1"', '"m4"'))
+    await watch.line(/dead letter: .*unreadable/)
+    watch.interrupt()
+    expect(await json('pause')).toEqual({ changed: true })
+    expect((await json('stats')).pauses).toHaveLength(1)
+    expect(await json('resume')).toEqual({ changed: true })
+    expect(await json('retry', 'm1')).toEqual({ retried: false })
+    expect(await json('discard', 'm1', 'no such')).toEqual({ discarded: ['m1'], missing: ['no such'] })
+    await receiver.close()
+    expect(await json('replay', 'm2', 'm1')).toEqual({ replayed: ['m2'], missing: ['m1'] })
+    expect((await json('replay', '--all')).replayed).toEqual(['m3', expect.stringMatching(/^unreadable:/)])
+    await upgraded(async () => {
+      const { fix, handled } = await serve(place)
+      fix()
+      await until(async () => handled.length === 3)
+      expect(handled.toSorted()).toEqual(['m2', 'm3', 'm4'])
+    })
+  })
 }
-
-describe('the story of an event in SQLite', () => {
-  checkStory(async () => {
-    const path = await freshPath()
-    return { target: path, flags: [], inbox: () => sqliteInbox({ path }), remembers: true }
-  })
-})
-
-describe.skipIf(!findPostgres())('the story of an event in Postgres', () => {
-  let server: PostgresServer
-  let schemas = 0
-  beforeAll(async () => {
-    server = await PostgresServer.start()
-  })
-  afterAll(() => server?.remove())
-
-  checkStory(async () => {
-    const schema = `story ${++schemas}`
-    const inbox = () => postgresInbox({ connection: server.url, schema })
-    return { target: server.url, flags: ['--schema', schema], inbox, remembers: true }
-  })
-})
-
-describe.skipIf(!findRedis())('the story of an event in Redis', () => {
-  let server: RedisServer
-  let queues = 0
-  beforeAll(async () => {
-    server = await RedisServer.start()
-  })
-  afterAll(() => server?.remove())
-
-  checkStory(async () => {
-    const queue = `story ${++queues}`
-    const inbox = () => bullmqInbox({ connection: server.url, queue })
-    return { target: server.url, flags: ['--queue', queue], inbox, remembers: false }
-  })
-})
