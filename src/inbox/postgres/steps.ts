@@ -257,11 +257,13 @@ export class PostgresSteps implements Steps, SharedSteps {
   }
 
   replace(unreadable: string, event: NewEvent) {
-    const isGone = query('SELECT FROM $event WHERE hash = $1::uuid AND body IS NOT NULL', unreadable)
+    // Locked: of two that replay it, the second one waits, and finds it gone.
+    const find = query('SELECT FROM $event WHERE hash = $1::uuid AND body IS NOT NULL FOR UPDATE', unreadable)
     const replacing = { gone: sql.replacing, unreadable, since: 'now()' }
     const { parts, at } = this.#accepting([event], [event], replacing)
-    return step('reading', [isGone, ...parts], (results): Acceptance | 'gone' =>
-      results[0]?.length === 0 ? 'gone' : (acceptances([event], results[at + 1] as Rows)[0] as Acceptance),
+    const [start = begin, ...rest] = parts
+    return step('reading', [start, find, ...rest], (results): Acceptance | 'gone' =>
+      results[1]?.length === 0 ? 'gone' : (acceptances([event], results[at + 1] as Rows)[0] as Acceptance),
     )
   }
 
