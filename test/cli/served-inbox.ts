@@ -3,9 +3,9 @@ import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { createReceiver, type InboxDefinition, type MediaEvent, type RetryOptions, urlToken } from '../../src/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
 import { freshPath } from '../inbox/sqlite/sqlite-tests.ts'
-import { future } from '../inbox/unreadable.suite.ts'
 import { until } from '../support/inbox.ts'
 import { silent } from '../support/silent.ts'
+import { future } from '../support/unreadable.ts'
 import { finish } from './program.ts'
 
 /** An inbox of its own. */

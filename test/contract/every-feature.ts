@@ -2,6 +2,7 @@
 export const everyFeature = {
   transactions: true,
   reads: true,
+  keepsUnreadable: true,
   expects: true,
   pauses: true,
   strict: true,

@@ -13,5 +13,9 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
   afterAll(() => server?.remove())
 
   const subject = () => ({ inbox: bullmqInbox({ connection: server.url, queue: `subject ${++subjects}` }) })
-  inboxContract(subject, { test, expect }, { ordered: false, reads: true, expects: true, pauses: true })
+  inboxContract(
+    subject,
+    { test, expect },
+    { ordered: false, reads: true, keepsUnreadable: true, expects: true, pauses: true },
+  )
 })

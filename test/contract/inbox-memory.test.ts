@@ -5,5 +5,5 @@ import { inboxContract } from './suites/inbox.ts'
 inboxContract(
   () => ({ inbox: memoryInbox() }),
   { test, expect },
-  { reads: true, expects: true, strict: true, limits: true, handlesNow: true },
+  { reads: true, keepsUnreadable: true, expects: true, strict: true, limits: true, handlesNow: true },
 )

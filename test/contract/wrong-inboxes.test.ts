@@ -8,9 +8,10 @@ import type {
   InboxDefinition,
 } from '../../src/inbox/inbox.ts'
 import { memoryInbox } from '../../src/inbox/memory.ts'
-import type { DeadLetters, EventRecord, InboxEvents } from '../../src/inbox/reading.ts'
+import type { DeadLetters, EventRecord, InboxEvents, UnreadableDelivery } from '../../src/inbox/reading.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
+import { eventOf } from '../support/inbox.ts'
 import { everyFeature } from './every-feature.ts'
 import { failuresOf, type Wrong } from './failures-of.ts'
 import { inboxContract } from './suites/inbox.ts'
@@ -37,6 +38,7 @@ const withMethods =
         events: right.events,
         history: (mediaId) => right.history(mediaId),
         expected: (limit) => right.expected(limit),
+        keepUnreadable: (unreadable) => right.keepUnreadable(unreadable),
         ...wrong(right),
       }
     },
@@ -158,7 +160,7 @@ const reopening: Wrong<InboxDefinition> = () => {
   return { open: (host) => (reset(definition) as InboxDefinition).open(host) }
 }
 
-const deadLettersOf = ({ deadLetters }: Inbox): DeadLetters => ({
+const deadLettersOf = ({ deadLetters }: Inbox): Required<DeadLetters> => ({
   list: (options) => deadLetters.list(options),
   get: (key) => deadLetters.get(key),
   replayAll: (options) => (deadLetters as Required<DeadLetters>).replayAll(options),
@@ -179,6 +181,121 @@ const onlyOnce = 'begins and ends nothing again for a duplicate, and begins noth
 
 /** An inbox that never hears of a strict order. */
 const loose: Wrong<InboxDefinition> = (definition) => ({ open: (host) => definition.open({ ...host, order: 'loose' }) })
+
+/** An inbox that keeps unreadable deliveries with these changes. */
+const withUnreadable = (change: Partial<UnreadableDelivery>): Wrong<InboxDefinition> =>
+  withMethods((inbox) => ({ keepUnreadable: (unreadable) => inbox.keepUnreadable?.({ ...unreadable, ...change }) }))
+
+/** An inbox with dead letters that do this wrong. */
+const withDeadLetters = (wrong: (deadLetters: Required<DeadLetters>) => Partial<DeadLetters>): Wrong<InboxDefinition> =>
+  withMethods((inbox) => ({
+    deadLetters: { ...deadLettersOf(inbox), ...wrong(deadLettersOf(inbox)) },
+  }))
+
+/** An inbox that replays what it still cannot parse as an event of its own. */
+const guessing: Wrong<InboxDefinition> = (definition) => ({
+  open: ({ parse, ...host }) =>
+    definition.open({
+      ...host,
+      parse: async (given) =>
+        Promise.resolve(given)
+          .then(parse)
+          .catch(() => eventOf('a guess').event),
+    }),
+})
+
+let kept = 0
+
+const unreadable: [string, Wrong<InboxDefinition>, string, string][] = [
+  [
+    'forgets the headers of an unreadable delivery',
+    withUnreadable({ headers: undefined }),
+    'keeps an unreadable delivery as it was sent, as a dead letter and not as an event',
+    "expected undefined to deeply equal { 'x-id': '1', 'x-type': null }",
+  ],
+  [
+    'keeps an unreadable delivery each time it comes',
+    withMethods((inbox) => ({
+      keepUnreadable: (given) => inbox.keepUnreadable?.({ ...given, eventId: `${given.eventId} ${kept++}` }),
+    })),
+    'keeps one unreadable delivery, and another for each id, principal and header',
+    'to deeply equal',
+  ],
+  [
+    'takes unreadable deliveries with the same bytes for one',
+    withUnreadable({ eventId: undefined, principal: undefined, headers: undefined }),
+    'keeps one unreadable delivery, and another for each id, principal and header',
+    'expected 1 to be 5',
+  ],
+  [
+    'lists unreadable deliveries behind the dead events',
+    withDeadLetters(({ list }) => ({
+      list: async (page) =>
+        (await list(page)).toSorted((a, b) => Number(b.event !== undefined) - Number(a.event !== undefined)),
+    })),
+    'lists unreadable deliveries among the dead events, newest first, page by page',
+    'to deeply equal',
+  ],
+  [
+    'makes an event of what it cannot parse',
+    guessing,
+    'leaves an unreadable delivery as it is when it still cannot be parsed',
+    "expected undefined to be 'malformed'",
+  ],
+  [
+    'lets everybody replay an unreadable delivery',
+    withDeadLetters(({ replay }) => ({ replay: async (key) => (await replay(key)) || key.startsWith('unreadable:') })),
+    'handles an unreadable delivery once when it can be parsed, however many replay it',
+    'expected [ true, true ] to deeply equal [ false, true ]',
+  ],
+  [
+    'forgets the principal of an unreadable delivery',
+    withUnreadable({ principal: undefined }),
+    'handles an unreadable delivery once when it can be parsed, however many replay it',
+    "to deeply equal [ 'one', 'zoo'",
+  ],
+  [
+    'forgets the key of an unreadable delivery',
+    withUnreadable({ eventId: 'another' }),
+    'does not handle an event twice that was delivered anew before it is replayed',
+    'to deeply equal [ [], false ]',
+  ],
+  [
+    'never keeps again what was discarded',
+    withMethods((inbox) => {
+      let isDiscarded = false
+      return {
+        keepUnreadable: (given) => (isDiscarded ? undefined : inbox.keepUnreadable?.(given)),
+        deadLetters: {
+          ...deadLettersOf(inbox),
+          discard(key) {
+            isDiscarded = true
+            return inbox.deadLetters.discard(key)
+          },
+        },
+      }
+    }),
+    'discards an unreadable delivery, and keeps it again when it arrives again',
+    "expected 'no dead letter' to be 'unreadable:",
+  ],
+  [
+    'counts what it cannot replay as replayed',
+    withDeadLetters(({ replayAll }) => ({
+      replayAll: async (options) => {
+        const { total } = await replayAll(options)
+        return { total, replayed: total, kept: 0 }
+      },
+    })),
+    'counts the unreadable deliveries that stay when all dead letters are replayed',
+    'to deeply equal { total: 2, replayed: 1, kept: 1 }',
+  ],
+  [
+    'expects nothing after a replay',
+    withChanges(() => ({ begins: [] })),
+    'expects what follows an unreadable delivery when it is replayed',
+    "expected [] to deeply equal [ 'rule' ]",
+  ],
+]
 
 /** The fault, the inbox that has it, the check that catches it, and the message of that check. */
 const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
@@ -420,6 +537,7 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'says since when the oldest event waits',
     'expected undefined to deeply equal 2026-03-01T12:00:09.000Z',
   ],
+  ...unreadable,
   [
     'hands over what is overdue too early',
     withChanges(({ begins }) => ({ begins: begins.map((each) => ({ ...each, dueAt: new Date() })) })),
@@ -564,30 +682,23 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
   ],
 ]
 
+const features = {
+  reads: true,
+  keepsUnreadable: true,
+  expects: true,
+  strict: true,
+  limits: true,
+  handlesNow: true,
+}
+
 describe('the contract suite of inboxes', () => {
   test('passes a correct inbox', async () => {
     const right = subjectOf(() => ({}))
-    expect(
-      await failuresOf((runner) =>
-        inboxContract(right, runner, { reads: true, expects: true, strict: true, limits: true, handlesNow: true }),
-      ),
-    ).toEqual({})
+    expect(await failuresOf((runner) => inboxContract(right, runner, features))).toEqual({})
   })
 
   test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
-    expect(
-      await failuresOf(
-        (runner) =>
-          inboxContract(subjectOf(wrong), runner, {
-            reads: true,
-            expects: true,
-            strict: true,
-            limits: true,
-            handlesNow: true,
-          }),
-        caughtBy,
-      ),
-    ).toEqual({
+    expect(await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, features), caughtBy)).toEqual({
       [caughtBy]: expect.stringContaining(message),
     })
   })

@@ -36,6 +36,11 @@ export interface InboxFeatures {
    */
   readonly reads?: boolean
   /**
+   * `true` if it has `keepUnreadable`, `reads` and `expects`.
+   * @defaultValue false
+   */
+  readonly keepsUnreadable?: boolean
+  /**
    * `true` if it keeps expectations, for `receiver.expect`.
    * @defaultValue false
    */

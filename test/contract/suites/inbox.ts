@@ -14,6 +14,7 @@ import { checkLate, checkOrder } from './inbox-order.ts'
 import { checkPausing } from './inbox-pausing.ts'
 import { checkReading } from './inbox-reading.ts'
 import { checkTransactions } from './inbox-transactions.ts'
+import { checkUnreadable } from './inbox-unreadable.ts'
 
 /** An inbox under test. */
 export interface InboxSubject {
@@ -65,6 +66,7 @@ export function inboxContract(
   checkHandling(check)
   checkDeadLetters(check)
   checkReading(check)
+  checkUnreadable(check)
   checkTransactions(check)
   checkExpecting(check)
   checkPausing(check)
@@ -79,6 +81,7 @@ function withDefaults({
   keepsEvents = true,
   transactions = false,
   reads = false,
+  keepsUnreadable = false,
   expects = false,
   pauses = false,
   strict = false,
@@ -86,7 +89,19 @@ function withDefaults({
   late = false,
   handlesNow = false,
 }: InboxFeatures): Required<InboxFeatures> {
-  return { ordered, keepsEvents, transactions, reads, expects, pauses, strict, limits, late, handlesNow }
+  return {
+    ordered,
+    keepsEvents,
+    transactions,
+    reads,
+    keepsUnreadable,
+    expects,
+    pauses,
+    strict,
+    limits,
+    late,
+    handlesNow,
+  }
 }
 
 /** Throws if the suite's features are not those of the inbox. */
@@ -100,6 +115,8 @@ function checkFeatures(
     throw new Error('give the subject `transactions` and the suite `{ transactions: true }`, or neither')
   if ((inbox.events !== undefined) !== has.reads)
     throw new Error('give the suite `{ reads: true }` for an inbox with events')
+  if ((inbox.keepUnreadable !== undefined) !== has.keepsUnreadable)
+    throw new Error('give the suite `{ keepsUnreadable: true }` for an inbox that keeps unreadable deliveries')
   if ((definition.expects === true) !== has.expects)
     throw new Error('give the suite `{ expects: true }` for an inbox that keeps expectations')
   if ((inbox.pauses !== undefined) !== has.pauses)

@@ -10,7 +10,7 @@ import { recordingLogger } from '../../support/recording-logger.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { redisTests } from '../../support/redis/redis-tests.ts'
 import { silent } from '../../support/silent.ts'
-import { future, upgraded, url } from '../unreadable.suite.ts'
+import { future, upgraded, url } from '../../support/unreadable.ts'
 
 const media = 'media'
 const noon = Date.parse('2026-03-01T12:00:00Z')

@@ -1,12 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { bullmqInbox } from '../../../src/inbox/bullmq.ts'
 import { createReceiver, unverified } from '../../../src/index.ts'
 import { inboxContract } from '../../contract/suites/inbox.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { redisTests } from '../../support/redis/redis-tests.ts'
 import { silent } from '../../support/silent.ts'
-import { checkUnreadable } from '../unreadable.suite.ts'
 
 vi.mock('bullmq', () => import('bullmq-oldest'))
 vi.mock('ioredis', () => import('ioredis-oldest'))
@@ -36,12 +35,6 @@ describe.skipIf(!findRedis())('bullmqInbox with the oldest BullMQ and ioredis th
   inboxContract(
     () => ({ inbox: definition() }),
     { test, expect },
-    { ordered: false, reads: true, expects: true, pauses: true },
+    { ordered: false, reads: true, keepsUnreadable: true, expects: true, pauses: true },
   )
-
-  checkUnreadable(async (options) => {
-    const receiver = createReceiver({ verify: unverified(), inbox: definition(), logger: silent, ...options })
-    onTestFinished(async () => void (await receiver.close({ timeoutMs: 1_000 })))
-    return receiver
-  })
 })

@@ -8,7 +8,7 @@ import { eventOf, openInbox, until } from '../../support/inbox.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { redisTests } from '../../support/redis/redis-tests.ts'
 import { silent } from '../../support/silent.ts'
-import { future, upgraded, url } from '../unreadable.suite.ts'
+import { future, upgraded, url } from '../../support/unreadable.ts'
 
 type SentCommand = Parameters<Redis['sendCommand']>[0]
 

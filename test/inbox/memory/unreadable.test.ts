@@ -4,7 +4,7 @@ import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { receiverWith } from '../../receiver/listening-receiver.ts'
 import { until } from '../../support/inbox.ts'
 import { recordingLogger } from '../../support/recording-logger.ts'
-import { checkUnreadable, future, opened, upgraded, url } from '../unreadable.suite.ts'
+import { future, opened, upgraded, url } from '../../support/unreadable.ts'
 
 async function open(options: Partial<ReceiverOptions>) {
   const receiver = receiverWith({ inbox: memoryInbox(), ...options })
@@ -13,9 +13,6 @@ async function open(options: Partial<ReceiverOptions>) {
 }
 
 const futureOf = (mediaId: string) => future.replace('"m1"', `"${mediaId}"`)
-const bodyOf = (text: string) => expect.objectContaining({ body: new TextEncoder().encode(text) })
-
-checkUnreadable(open)
 
 describe('the unreadable deliveries of a memory inbox', () => {
   test('are the newest 100, beside the events, and a dropped one is logged without its body', async () => {
@@ -34,50 +31,6 @@ describe('the unreadable deliveries of a memory inbox', () => {
     expect(await deadLetters.get(oldest ?? '')).toBeUndefined()
     const dropped = lines.filter(({ message }) => message === 'a dead letter was dropped to make room for a newer one')
     expect(dropped.map(({ details }) => details)).toEqual([{ key: oldest }])
-  })
-
-  test('are listed among the events, newest first, and are not events themselves', async () => {
-    const receiver = await open({ retry: { attempts: 1 } })
-    receiver.onAny(() => Promise.reject(new Error('the handler fails')))
-    const { deadLetters, events } = receiver.inbox
-    const nextMillisecond = async () => {
-      const now = Date.now()
-      await until(async () => Date.now() > now)
-    }
-    await deliver(receiver, futureOf('first'))
-    await nextMillisecond()
-    await deliver(receiver, samplePayload('encoding.finished', { media_id: 'second' }))
-    await until(async () => (await deadLetters.list()).length === 2)
-    await nextMillisecond()
-    await deliver(receiver, futureOf('third'))
-    const [third, second, first] = await deadLetters.list()
-    expect([third?.unreadable, second?.event?.mediaId, first?.unreadable]).toEqual([
-      bodyOf(futureOf('third')),
-      'second',
-      bodyOf(futureOf('first')),
-    ])
-    expect(await deadLetters.list({ limit: 1, offset: 1 })).toEqual([second])
-    expect((await events?.list())?.events.map(({ mediaId }) => mediaId)).toEqual(['second'])
-    expect(await events?.get(first?.key ?? '')).toBeUndefined()
-    expect(await receiver.inbox.history?.('first')).toEqual([])
-  })
-
-  test('stay as they were sent when the application writes into its buffer later', async () => {
-    const receiver = await open({})
-    const buffer = new TextEncoder().encode(future)
-    await deliver(receiver, buffer)
-    buffer.fill(0)
-    expect((await receiver.inbox.deadLetters.list())[0]?.unreadable).toEqual(bodyOf(future))
-  })
-
-  test('stay as they first came when they are sent again', async () => {
-    const receiver = await open({})
-    await deliver(receiver, future)
-    const [first] = await receiver.inbox.deadLetters.list()
-    await deliver(receiver, future)
-    const kept = await receiver.inbox.deadLetters.list()
-    expect(kept).toHaveLength(1)
-    expect(kept[0]).toBe(first)
   })
 
   test('stay when they are replayed while the inbox is full', async () => {
@@ -105,13 +58,5 @@ describe('the unreadable deliveries of a memory inbox', () => {
     await upgraded(async () => deadLetters.replay(key))
     const { oldestWaitingAt } = await receiver.inbox.stats()
     expect(oldestWaitingAt?.getTime()).toBeGreaterThanOrEqual(replayedAt)
-  })
-
-  test('are replayed all at a time', async () => {
-    const { receiver, deadLetters, handled } = await opened(open)
-    for (const id of ['m1', 'm2']) await deliver(receiver, futureOf(id), { url })
-    expect(await upgraded(async () => deadLetters.replayAll?.())).toMatchObject({ total: 2, replayed: 2, kept: 0 })
-    await until(async () => handled.length === 2)
-    expect((await receiver.inbox.stats()).deadLetters).toBe(0)
   })
 })

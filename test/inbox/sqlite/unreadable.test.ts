@@ -5,10 +5,8 @@ import type { Handlers, MediaEvent } from '../../../src/index.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { until } from '../../support/inbox.ts'
 import { silent } from '../../support/silent.ts'
-import { checkUnreadable, future, genuine, opened, upgraded, url } from '../unreadable.suite.ts'
+import { future, genuine, opened, upgraded, url } from '../../support/unreadable.ts'
 import { freshPath, receiverOver } from './sqlite-tests.ts'
-
-checkUnreadable(async (options) => receiverOver({ path: await freshPath() }, options))
 
 describe('an unreadable delivery', () => {
   test('is parsed again by the inbox that has the file open when it is replayed beside it', async () => {

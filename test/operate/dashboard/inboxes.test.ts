@@ -7,11 +7,11 @@ import { type InboxDefinition, lruStore, memoryInbox } from '../../../src/index.
 import { type Dashboard, dashboard } from '../../../src/operate/dashboard/index.ts'
 import { deliver } from '../../../src/testing/index.ts'
 import { freshPath } from '../../inbox/sqlite/sqlite-tests.ts'
-import { future, upgraded } from '../../inbox/unreadable.suite.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../../support/postgres/postgres-server.ts'
 import { findRedis } from '../../support/redis/find-redis.ts'
 import { RedisServer } from '../../support/redis/redis-server.ts'
+import { future, upgraded } from '../../support/unreadable.ts'
 import { receiverWith, send, untilDead } from './failing-receiver.ts'
 
 const read = async (page: Dashboard, place: string) =>
