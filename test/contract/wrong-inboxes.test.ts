@@ -537,6 +537,14 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     'says since when the oldest event waits',
     'expected undefined to deeply equal 2026-03-01T12:00:09.000Z',
   ],
+  [
+    'lets an event wait since its receipt when it is replayed',
+    withMethods((inbox) => ({
+      stats: async () => ({ ...(await inbox.stats()), oldestWaitingAt: new Date('2026-03-01T12:00:01.500Z') }),
+    })),
+    'says that an event waits since its replay, or since its retry was asked for',
+    'expected false to be true',
+  ],
   ...unreadable,
   [
     'hands over what is overdue too early',

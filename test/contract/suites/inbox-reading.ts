@@ -268,6 +268,23 @@ export function checkReading(checkInbox: Check): void {
     expect(stats.oldestWaitingAt).toEqual(second.receivedAt)
   })
 
+  check('says that an event waits since its replay, or since its retry was asked for', async (subject) => {
+    const { inbox, events, ordered, expect } = subject
+    if (!ordered) return
+    await makeDeadLetter(subject, 'dead', { mediaId: 'm' })
+    const failed = await start(subject, 'failed', 0, { mediaId: 'm' })
+    failed.finish(later)
+    await inState(subject, 'failed', 'retrying')
+    await start(subject, 'running', 0, { mediaId: 'm' })
+    expect(await events.retryNow('failed')).toBe(true)
+    expect(await inbox.deadLetters.replay('dead')).toBe(true)
+    await until(async () => (await inbox.stats()).waiting === 2)
+    const { oldestWaitingAt } = await inbox.stats()
+    // The database's clock may differ from ours.
+    expect(Math.abs(Number(oldestWaitingAt) - Date.now()) < 10_000).toBe(true)
+    expect((await events.get('dead'))?.receivedAt).toEqual(eventOf('dead').receivedAt)
+  })
+
   check('keeps the trace of a delivery, also for a retry and for a replay', async (subject) => {
     const { inbox, calls, expect } = subject
     await inbox.accept({ ...eventOf('one'), trace })

@@ -174,16 +174,3 @@ test('a page that an object could not fill in its time ends the page, and loses 
   const { inbox } = openInbox(durableObjectInbox({ namespace, shards: 2 }))
   expect(await pages(inbox.events as InboxEvents, {})).toEqual([[], ['newest', 'middle', 'oldest']])
 })
-
-test('a replayed event waits since its replay', async () => {
-  const { inbox, calls } = opened()
-  onTestFinished(async () => void (await inbox.close({ timeoutMs: 0 })))
-  await inbox.accept(eventOf('dead', 'm'))
-  ;(await calls.next()).finish({ status: 'dead', completed: [], failures: [{ handler: 'a', message: 'no' }] })
-  await until(async () => (await inbox.stats()).deadLetters === 1)
-  await inbox.accept(eventOf('running', 'm'))
-  await calls.next()
-  const before = Date.now()
-  await inbox.deadLetters.replay('dead')
-  expect((await inbox.stats()).oldestWaitingAt?.getTime()).toBeGreaterThanOrEqual(before)
-})

@@ -62,17 +62,4 @@ describe.skipIf(!findPostgres())('an event in Postgres waits', () => {
     expect(waiting).toBe(1)
     expect(oldestWaitingAt?.getTime()).toBeGreaterThanOrEqual(before)
   })
-
-  test('since its retry was due', async () => {
-    const { inbox, calls } = open()
-    await inbox.accept(old('failed'))
-    ;(await calls.next()).finish({ status: 'retry', delayMs: 3_600_000, completed: [], failures })
-    await until(async () => (await inbox.stats()).retrying === 1)
-    await inbox.accept(old('running'))
-    await calls.next()
-    const before = Date.now()
-    expect(await inbox.events?.retryNow('failed')).toBe(true)
-    await until(async () => (await inbox.stats()).waiting === 1)
-    expect((await inbox.stats()).oldestWaitingAt?.getTime()).toBeGreaterThanOrEqual(before)
-  })
 })

@@ -1,8 +1,8 @@
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { openInboxFile, sqliteInbox } from '../../src/inbox/sqlite.ts'
-import { type Inbox, memoryInbox } from '../../src/index.ts'
-import { type Calls, eventOf, openInbox, until } from '../support/inbox.ts'
-import { freshPath } from './sqlite/sqlite-tests.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { openInboxFile, sqliteInbox } from '../../../src/inbox/sqlite.ts'
+import type { Inbox } from '../../../src/index.ts'
+import { type Calls, eventOf, openInbox, until } from '../../support/inbox.ts'
+import { freshPath } from './sqlite-tests.ts'
 
 const failures = [{ handler: 'a', message: 'no' }]
 const day = 86_400_000
@@ -26,33 +26,6 @@ async function replayed(inbox: Inbox, calls: Calls) {
   await calls.next()
   await inbox.deadLetters.replay('dead')
 }
-
-describe.each([
-  ['the memory inbox', async () => memoryInbox()],
-  ['the SQLite inbox', async () => sqliteInbox({ path: await freshPath() })],
-])('%s', (_, make) => {
-  test('says that a replayed event waits since its replay', async () => {
-    clock()
-    const { inbox, calls } = openInbox(await make())
-    onTestFinished(async () => void (await inbox.close({ timeoutMs: 0 })))
-    await replayed(inbox, calls)
-    expect(await since(inbox)).toEqual(now())
-  })
-
-  test('says that an event whose retry was asked for waits since then', async () => {
-    clock()
-    const { inbox, calls } = openInbox(await make())
-    onTestFinished(async () => void (await inbox.close({ timeoutMs: 0 })))
-    await inbox.accept(eventOf('failed', 'm'))
-    ;(await calls.next()).finish({ status: 'retry', delayMs: 10 * day, completed: [], failures })
-    await until(async () => (await inbox.stats()).retrying === 1)
-    vi.setSystemTime(Date.now() + day)
-    await inbox.accept({ ...eventOf('running', 'm'), receivedAt: now() })
-    await calls.next()
-    expect(await inbox.events?.retryNow('failed')).toBe(true)
-    expect(await since(inbox)).toEqual(now())
-  })
-})
 
 test('a file of SQLite keeps since when a replayed event waits, for others and for the next process', async () => {
   clock()
