@@ -53,7 +53,10 @@ export function checkReading(checkInbox: Check): void {
 
   check('lists events by state, type and media item', async (subject) => {
     const { events, expect } = subject
-    await start(subject, 'running', 1)
+    // A payload is the sender's: what it says of a type and a media item is none of the event's.
+    await start(subject, 'running', 1, {
+      payload: { type: 'encoding.failed', mediaId: 'm', nested: { media_id: 'm' } },
+    })
     const retrying = await start(subject, 'retrying', 2, { type: 'encoding.failed', mediaId: 'm' })
     retrying.finish(later)
     await inState(subject, 'retrying', 'retrying')
@@ -174,6 +177,7 @@ export function checkReading(checkInbox: Check): void {
     }
     const record = await inState(subject, 'one', 'handled')
     expect(record.event).toBe(undefined)
+    expect(record.completed).toEqual(['a', 'b'])
     expect(record.type).toBe('encoding.finished')
     expect(record.receivedAt).toEqual(eventOf('one').receivedAt)
     expect(record.attempts).toBe(2)
@@ -181,6 +185,31 @@ export function checkReading(checkInbox: Check): void {
     expect(record.endedAt instanceof Date).toBe(true)
     expect(keysOf((await events.list({ state: 'handled' })).events)).toEqual(['one'])
     expect(await inbox.accept(eventOf('one'))).toBe('duplicate')
+  })
+
+  check('keeps any text, also one that is no Unicode or means something in SQL', async (subject) => {
+    const { inbox, events, calls, expect } = subject
+    for (const text of ['a\0b', '\ud800', '\udc00\ud800', '"\\u0000', `'; DROP TABLE x; --`, '\u2028😀:*?']) {
+      // Redis compares types and media ids as UTF-8, which has no lone surrogates.
+      const name = text.replaceAll(/\p{Surrogate}/gu, 'surrogate')
+      const { event, receivedAt } = eventOf(text, name)
+      const odd = { ...event, type: name, title: text } as typeof event
+      await inbox.accept({ event: odd, receivedAt, trace: { traceparent: text } })
+      const call = await calls.next()
+      call.finish({ status: 'dead', completed: [text], failures: [{ handler: text, message: text }] })
+      const record = await inState(subject, text, 'dead')
+      expect([record.key, record.event, record.completed]).toEqual([text, odd, [text]])
+      expect([record.trace, record.failedAttempts[0]?.failures]).toEqual([
+        { traceparent: text },
+        [{ handler: text, message: text }],
+      ])
+      expect(keysOf((await inbox.history?.(name)) ?? [])).toEqual([text])
+      expect(keysOf((await events.list({ type: name, mediaId: name })).events)).toEqual([text])
+      expect(await inbox.deadLetters.replay(text)).toBe(true)
+      const replayed = await calls.next()
+      expect(replayed.event).toEqual(odd)
+      replayed.finish()
+    }
   })
 
   check('tells what became of many events at once', async (subject) => {

@@ -147,11 +147,6 @@ describe.skipIf(!findRedis())('reading a queue', () => {
     expect(report).toEqual({ total: count, replayed: count, kept: 0 })
   })
 
-  test('finds no event of a media item whose id only appears in the payload of another', async () => {
-    const { reader } = await withWaiting(2, (index) => ({ payload: { mediaId: 'm1' }, mediaId: `m${index}` }))
-    expect(keysOf(await reader.history('m1'))).toEqual(['key 1'])
-  })
-
   test('changes nothing in Redis', async () => {
     const queue = freshQueue()
     const { inbox, calls } = open(queue)

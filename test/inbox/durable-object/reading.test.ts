@@ -73,24 +73,6 @@ test('only the object of a media item is asked for the events of that media item
   ])
 })
 
-test('an event is found, and its retry started, in the object that has it', async () => {
-  const { inbox, calls, events } = opened()
-  const [media = ''] = mediaIn(3)
-  const accepted = { ...eventOf('one', media), trace: { traceparent: 'of its delivery' } }
-  await inbox.accept(accepted)
-  const first = await calls.next()
-  expect(first.trace).toEqual(accepted.trace)
-  expect(await events.retryNow('one')).toBe(false)
-  first.finish(later)
-  await until(async () => (await events.get('one'))?.state === 'retrying')
-  const { event, trace, dueAt, failedAttempts } = (await events.get('one')) ?? {}
-  expect([event, trace]).toEqual([accepted.event, accepted.trace])
-  expect([dueAt instanceof Date, failedAttempts?.[0]?.failedAt instanceof Date]).toEqual([true, true])
-  expect(await events.retryNow('one')).toBe(true)
-  expect((await calls.next()).attempt.number).toBe(2)
-  expect(await events.retryNow('unknown')).toBe(false)
-})
-
 test('a retry that is started by hand is guarded by the alarm, which was set for its time', async () => {
   const storage = storageInNode()
   const alarms: number[] = []

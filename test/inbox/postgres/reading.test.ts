@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import type { UnknownEventType } from '../../../src/events/event.ts'
 import { PostgresDatabase } from '../../../src/inbox/postgres/database.ts'
 import { openInboxDatabase } from '../../../src/inbox/postgres.ts'
 import type { InspectedInbox } from '../../../src/inbox/reading.ts'
 import { SqlEvents } from '../../../src/inbox/sql/events.ts'
-import { eventOf } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { signalled } from '../../support/signalled.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
@@ -118,37 +116,6 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
     expect(await database.events.retryNow('one')).toBe(false)
   })
 
-  test('keep everything that Postgres has no text for', async () => {
-    const texts = ['\0', 'a\0b', '\ud800', '\udc00\ud800', '"\\u0000', `'; DROP TABLE x; --`, '\u2028😀']
-    const name = texts.join(' ')
-    const receiver = postgres.receiver({}, { retry: { attempts: 1 } })
-    receiver.onAny(({ type, mediaId }) => (type.startsWith('dead') ? Promise.reject(new Error(mediaId)) : undefined), {
-      name,
-    })
-    await receiver.ready()
-    const { inbox } = receiver
-    for (const text of texts) {
-      for (const result of ['dead', 'handled']) {
-        const { event, receivedAt } = eventOf(`${result} ${text}`, text)
-        const trace = { traceparent: text }
-        const type = `${result} ${text}` as UnknownEventType
-        await inbox.accept({ event: { ...event, type }, receivedAt, trace })
-      }
-    }
-    await vi.waitFor(async () => expect(await inbox.stats()).toMatchObject({ waiting: 0, running: 0 }))
-    for (const text of texts) {
-      const [dead, handled, ...others] = (await inbox.history?.(text)) ?? []
-      expect(others).toEqual([])
-      const common = { mediaId: text, trace: { traceparent: text } }
-      const failures = [{ handler: name, message: `Error: ${text}` }]
-      expect(dead).toMatchObject({ ...common, key: `dead ${text}`, state: 'dead', failedAttempts: [{ failures }] })
-      expect(handled).toMatchObject({ ...common, key: `handled ${text}`, state: 'handled', completed: [name] })
-      expect(await inbox.events?.get(`handled ${text}`)).toEqual(handled)
-      expect(await inbox.events?.list({ type: `handled ${text}` })).toEqual({ events: [handled] })
-      expect(await inbox.events?.list({ type: `dead ${text}`, mediaId: text })).toEqual({ events: [dead] })
-    }
-  })
-
   /** Writes records of handled events, as if so many had been handled. */
   const writeHandled = (count: number, type: string) =>
     postgres.query(
@@ -177,20 +144,6 @@ describe.skipIf(!findPostgres())('the events of a postgresInbox', () => {
       expect(found).toEqual(order === 'newest' ? ['2', '1', '3', '2', '1'] : ['1', '2', '3', '1', '2'])
     }
     expect((await events.list({ type: 'none' })).events).toEqual([])
-  })
-
-  test('are not taken for those of a type that only their payload names', async () => {
-    const receiver = postgres.receiver({ handles: false })
-    await receiver.ready()
-    const { event, receivedAt } = eventOf('one')
-    const payload = { ...event.payload, nested: { type: 'encoding.failed' } }
-    for (let index = 0; index < 4; index++)
-      await receiver.inbox.accept({ event: { ...event, key: `${index}`, payload }, receivedAt })
-    await receiver.inbox.accept({ event: { ...event, key: 'failed', type: 'encoding.failed' }, receivedAt })
-    for (const order of ['newest', 'oldest'] as const)
-      expect(
-        keysOf((await receiver.inbox.events?.list({ type: 'encoding.failed', order, limit: 1 }))?.events ?? []),
-      ).toEqual(['failed'])
   })
 
   test('are found if the sequence of their ids began again, as on a logical replica', async () => {
