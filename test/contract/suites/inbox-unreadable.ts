@@ -98,11 +98,13 @@ export function checkUnreadable(checkInbox: Check): void {
 
   check('handles an unreadable delivery once when it can be parsed, however many replay it', async (subject) => {
     const { inbox, calls, expect } = subject
-    const key = await keepReadable(subject, 'in the body', { eventId: 'one', principal: 'zoo' })
+    const trace = { traceparent: 'of the delivery' }
+    const key = await keepReadable(subject, 'in the body', { eventId: 'one', principal: 'zoo', trace })
     const replay = async () => inbox.deadLetters.replay(key)
     expect((await Promise.all([replay(), replay()])).toSorted()).toEqual([false, true])
     const call = await calls.next()
     expect([call.event.key, call.event.principal, call.receivedAt]).toEqual(['one', 'zoo', receivedAt])
+    expect(call.trace).toEqual(trace)
     call.finish()
     await until(() => isIdle(inbox))
     expect(await inbox.deadLetters.list()).toEqual([])
