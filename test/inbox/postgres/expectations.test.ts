@@ -7,7 +7,7 @@ import { OverdueExpectations } from '../../../src/inbox/sql/expectations.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
-import { future, upgraded } from '../unreadable.suite.ts'
+import { future, upgraded } from '../../support/unreadable.ts'
 import { postgresTests } from './postgres-tests.ts'
 
 const laterMs = 60_000
