@@ -33,6 +33,8 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
   #cutOff: ((ended: MaybePromise<Failure | undefined>) => void) | undefined
   /** `undefined`: none yet. `null`: it has ended, or the handler has. */
   #transaction: Promise<unknown> | null | undefined
+  /** The failure of a transaction that has ended, unless the handler has heard of it. */
+  #unheard: () => Failure | undefined = () => undefined
 
   constructor({ event, receivedAt }: AcceptedEvent, attempt: Attempt, handler: string, logger: Logger) {
     super()
@@ -92,7 +94,7 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
     this.#hasEnded = true
     if (!this.#transaction) {
       this.#transaction = null
-      return this.#ended(failure)
+      return this.#ended(failure ?? this.#unheard())
     }
     // The handler did not await its transaction. After a failure, roll back unless the commit has begun. The timeout
     // still applies.
@@ -115,7 +117,17 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
     if (problem) throw new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
     const transaction = this.#commit(run)
     this.#transaction = transaction
-    return transaction
+    return this.#heard(transaction)
+  }
+
+  /** Hears whether the handler waits for its transaction. If it does not, the run fails as the transaction does. */
+  #heard<Result>(transaction: Promise<Result>): Promise<Result> {
+    const given = new HeardPromise<Result>((resolve, reject) => void transaction.then(resolve, reject))
+    // A transaction that fails unheard must not end the process. Not `given.catch`, which would be heard.
+    Promise.prototype.then.call(given, undefined, (error) => {
+      this.#unheard = () => (given.isHeard ? undefined : { error })
+    })
+    return given
   }
 
   async #commit<Result>(run: (client: never) => MaybePromise<Result>): Promise<Result> {
@@ -169,5 +181,21 @@ class RunContext implements HandlerContext {
 
   get log(): Logger {
     return this.#run.log
+  }
+}
+
+/** A promise that knows whether anything waits for it. */
+class HeardPromise<Result> extends Promise<Result> {
+  isHeard = false
+
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise
+  }
+
+  override then<Value = Result, Other = never>(
+    ...handlers: Parameters<Promise<Result>['then']>
+  ): Promise<Value | Other> {
+    this.isHeard = true
+    return super.then(...handlers) as Promise<Value | Other>
   }
 }

@@ -191,6 +191,37 @@ describe('a handler that ends while its transaction is open', () => {
     expect(reports).toMatchObject([{ outcome: 'dead-lettered', error: { message: 'no' } }])
   })
 
+  test('fails when the transaction has failed before it ends, although it is not awaited', async () => {
+    const { on, handled, reports } = subject({ retry: { attempts: 1 } })
+    on('h', async ({ transaction }) => {
+      void transaction(() => Promise.reject(new Error('no')))
+      await pause(10)
+    })
+    await handled()
+    expect(reports).toMatchObject([{ outcome: 'dead-lettered', error: { message: 'no' } }])
+  })
+
+  test.each([
+    ['awaits', async (transaction: Promise<unknown>) => void (await transaction.then(undefined, () => {}))],
+    ['catches', (transaction: Promise<unknown>) => transaction.catch(() => {})],
+    [
+      'tries',
+      async (transaction: Promise<unknown>) => {
+        try {
+          await transaction
+        } catch {}
+      },
+    ],
+  ])('succeeds although its transaction fails, which it %s', async (_, hear) => {
+    const { on, handled, outcomes } = subject({ retry: { attempts: 1 } })
+    on('h', async ({ transaction }) => {
+      await hear(transaction(() => Promise.reject(new Error('no'))))
+      await pause(5)
+    })
+    await handled()
+    expect(outcomes()).toEqual(['h 1 handled'])
+  })
+
   test.each([
     ['fails', 'handler_failed', new Error('no'), () => Promise.reject(new Error('no'))],
     ['rejects with nothing', 'handler_failed', undefined, () => Promise.reject()],
