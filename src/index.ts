@@ -32,19 +32,19 @@ export type {
 export type { ExpectationOptions, Overdue, OverdueHandler } from './handlers/expectations.ts'
 export type {
   ErrorHandler,
+  FailedRun,
   Handler,
   HandlerContext,
   HandlerOptions,
   Handlers,
   Rate,
-  RunFailure as FailedRun,
 } from './handlers/handler.ts'
 export type { AttemptReport, RunReport, RunSpan, StartedRun } from './handlers/reports.ts'
 export type { RetryOptions } from './handlers/retry.ts'
 export { PermanentFailure, RetryAfter } from './handlers/thrown.ts'
 export { defineStore } from './idempotency/define-store.ts'
 export { type LruStoreOptions, lruStore } from './idempotency/lru.ts'
-export type { ClaimAnswer as Claim, Claims, ClaimsOptions, IdempotencyStore, StoreSteps } from './idempotency/store.ts'
+export type { Claim, Claims, ClaimsOptions, IdempotencyStore, StoreSteps } from './idempotency/store.ts'
 export { defineInbox } from './inbox/define-inbox.ts'
 export type {
   Acceptance,

@@ -75,7 +75,7 @@ export interface HandlerOptions {
 }
 
 /** A failed run of a handler. */
-export interface RunFailure {
+export interface FailedRun {
   readonly event: MediaEvent
   readonly handler: string
   /** 1 for the first attempt. */
@@ -84,4 +84,4 @@ export interface RunFailure {
 }
 
 /** Called on every failure of a handler. What it throws is logged and otherwise ignored. */
-export type ErrorHandler = (error: unknown, run: RunFailure) => void
+export type ErrorHandler = (error: unknown, run: FailedRun) => void

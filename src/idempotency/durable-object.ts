@@ -8,7 +8,7 @@ import {
 } from '../internal/storage/durable-objects.ts'
 import { defineStore } from './define-store.ts'
 import type { ClaimInput, KeyInput, LeaseInput } from './durable-object/store-object.ts'
-import type { ClaimAnswer, IdempotencyStore } from './store.ts'
+import type { Claim, IdempotencyStore } from './store.ts'
 
 export { StoreObject } from './durable-object/store-object.ts'
 
@@ -63,7 +63,7 @@ export function durableObjectStore(options: DurableObjectStoreOptions): Idempote
     claim(key, owner, leaseMs) {
       // Tells a retry, whose answer was lost, from a second claim by the same owner.
       const input: ClaimInput = { key, owner, leaseMs, claim: crypto.randomUUID() }
-      return ask('claim', input) as Promise<ClaimAnswer>
+      return ask('claim', input) as Promise<Claim>
     },
     renew(key, owner, leaseMs) {
       const input: LeaseInput = { key, owner, leaseMs }

@@ -4,7 +4,7 @@ import { LeaseClock } from '../internal/lease-clock.ts'
 import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { type Timer, unref, within } from '../internal/timers.ts'
-import type { ClaimAnswer, Claims, ClaimsOptions, StoreSteps } from './store.ts'
+import type { Claim, Claims, ClaimsOptions, StoreSteps } from './store.ts'
 
 interface Lease {
   readonly owner: string
@@ -44,7 +44,7 @@ export class Leases implements Claims {
     this.#onEnd = onEnd
   }
 
-  claim(key: string): MaybePromise<ClaimAnswer> {
+  claim(key: string): MaybePromise<Claim> {
     // Lazy, because Workers allow no randomness at start-up.
     this.#owner ??= crypto.randomUUID()
     const owner = this.#owner
@@ -67,7 +67,7 @@ export class Leases implements Claims {
     }
   }
 
-  #hold(key: string, owner: string, sentAt: number, claim: ClaimAnswer): ClaimAnswer {
+  #hold(key: string, owner: string, sentAt: number, claim: Claim): Claim {
     if (claim === 'claimed') {
       this.#drop(key)
       const clock = new LeaseClock(this.#leaseMs, () => this.#expired(key, lease))

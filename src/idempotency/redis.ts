@@ -1,7 +1,7 @@
 import { anyText, checkedApart, checkOptions, type Rules, wholeNumber } from '../internal/check-options.ts'
 import { defineStore } from './define-store.ts'
 import { type RedisClient, scriptRunner } from './redis-client.ts'
-import type { ClaimAnswer, IdempotencyStore, StoreSteps } from './store.ts'
+import type { Claim, IdempotencyStore, StoreSteps } from './store.ts'
 
 export type { HttpRedisClient, IoredisClient, NodeRedisClient, RedisClient } from './redis-client.ts'
 
@@ -94,7 +94,7 @@ export function redisStore(options: RedisStoreOptions): IdempotencyStore {
       const release = (answer: unknown) => {
         if (answer === 'claimed') steps.release(key, owner).catch(() => {})
       }
-      return String(await run(claim, prefix + key, [owner, `${leaseMs}`, nonce], release)) as ClaimAnswer
+      return String(await run(claim, prefix + key, [owner, `${leaseMs}`, nonce], release)) as Claim
     },
     renew: (key: string, owner: string, leaseMs: number) => succeeds(renew, key, owner, `${leaseMs}`),
     complete: (key: string, owner: string) => succeeds(complete, key, owner, `${ttlMs}`),

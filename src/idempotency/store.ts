@@ -2,7 +2,7 @@ import type { Logger } from '../internal/logger.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 
 /** `done`: the key is finished. */
-export type ClaimAnswer = 'claimed' | 'in-progress' | 'done'
+export type Claim = 'claimed' | 'in-progress' | 'done'
 
 /**
  * The steps of an idempotency store, each atomic. An outage throws or rejects; it never looks like "not seen", which
@@ -12,7 +12,7 @@ export interface StoreSteps {
   /** `true` if keys live in this process only. */
   readonly isLocal?: boolean
   /** `in-progress` until any lease on the key expires, the caller's own included; `done` once it was completed. */
-  claim(key: string, owner: string, leaseMs: number): MaybePromise<ClaimAnswer>
+  claim(key: string, owner: string, leaseMs: number): MaybePromise<Claim>
   /** Extends a lease to `leaseMs` from now. `false`: lost, another owner has claimed or finished the key. */
   renew(key: string, owner: string, leaseMs: number): MaybePromise<boolean>
   /** Marks a key as done. `false`: another owner claimed or finished it. Idempotent for its owner, who may retry. */
@@ -48,7 +48,7 @@ export const withClaims = (steps: StoreSteps, claims: IdempotencyStore['claims']
 /** The claims of one inbox, held until completed or released. */
 export interface Claims {
   /** Claims a key. Throws or rejects with a WebhookError `unavailable` if the store can't be reached. */
-  claim(key: string): MaybePromise<ClaimAnswer>
+  claim(key: string): MaybePromise<Claim>
   /** Marks a key as done. Calls `recorded` once the store has recorded it, or the lease turned out lost. */
   complete(key: string, recorded: () => void): void
   /** Gives a key back for claiming. */

@@ -182,7 +182,7 @@ export interface Inbox extends ReadableInbox {
   accept(accepted: AcceptedEvent, options?: AcceptOptions): MaybePromise<Acceptance>
   /**
    * Accepts the event, makes one attempt and returns its result; a duplicate that arrives meanwhile gets the same
-   * result. A failure releases the event's key, so the sender's retry is handled. Required for `ack: 'handled'`.
+   * result (on Workers, `in-progress`). A failure releases the event's key, so the sender's retry is handled. Required for `ack: 'handled'`.
    */
   handleNow?(accepted: AcceptedEvent): Promise<ImmediateResult>
   /**

@@ -52,7 +52,7 @@ export function readBody(
 }
 
 function bodyLate(): never {
-  throw new WebhookError('incomplete', 'the body did not arrive in time')
+  throw rejected('incomplete', 'the body did not arrive in time')
 }
 
 function requireBytes(
@@ -60,7 +60,7 @@ function requireBytes(
   verifier: Verifier,
   maxBodyBytes: number,
 ): Uint8Array {
-  if (read === 'incomplete') throw new WebhookError('incomplete', 'the body was cut off before its end')
+  if (read === 'incomplete') throw rejected('incomplete', 'the body was cut off before its end')
   if (read === 'too_large') throw tooLarge(maxBodyBytes)
   // A parser may have decompressed it, so `content-length` says nothing.
   const bytes = ArrayBuffer.isView(read) ? read : written(read, verifier)

@@ -23,7 +23,7 @@ class WrongStep<Result> implements Step<Result> {
 const wrongStep = <Result>(run: () => Promise<Result>): Step<Result> => new WrongStep(run)
 
 interface Faulty {
-  readonly statements?: Partial<Omit<Steps, 'shared'>> & {
+  readonly steps?: Partial<Omit<Steps, 'shared'>> & {
     readonly shared?: Partial<NonNullable<Steps['shared']>>
   }
   readonly database?: Partial<Database>
@@ -42,8 +42,8 @@ const differing = <Type extends object>(right: Type, wrong: Partial<Type>): Type
     },
   })
 
-function wrongDatabase(right: Database, { statements = {}, database = {} }: Faulty): Database {
-  const { shared, ...own } = statements
+function wrongDatabase(right: Database, { steps = {}, database = {} }: Faulty): Database {
+  const { shared, ...own } = steps
   const all = differing(right.steps, {
     ...own,
     ...(shared && right.steps.shared && { shared: differing(right.steps.shared, shared) }),
@@ -70,7 +70,7 @@ type Settle = Steps['settle']
 
 /** Settles with other parameters, or does something after it. */
 const settling = (
-  { statements, run }: { readonly statements: Steps; readonly run: Database['run'] },
+  { steps, run }: { readonly steps: Steps; readonly run: Database['run'] },
   {
     lane = (each) => each,
     event = (each) => each,
@@ -84,14 +84,14 @@ const settling = (
   settle: (owner, lanes, events) =>
     wrongStep(async () => {
       const changed = await Promise.all(lanes.map((each) => lane(each, owner)))
-      const recorded = await run(statements.settle(owner, changed, await Promise.all(events.map(event))))
+      const recorded = await run(steps.settle(owner, changed, await Promise.all(events.map(event))))
       await after(lanes, events)
       return recorded
     }),
 })
 
 /** The right database, bound. */
-const of = (right: Database) => ({ statements: right.steps, run: <T>(step: Step<T>) => right.run(step) })
+const of = (right: Database) => ({ steps: right.steps, run: <T>(step: Step<T>) => right.run(step) })
 
 const setLanes = (right: Database, set: string, lanes: readonly { readonly media: string }[]) =>
   right.change(lanes.map(({ media }) => ({ sql: `UPDATE $lane SET ${set} WHERE media = $1`, values: [media] })))
@@ -114,7 +114,7 @@ const ofOneProcess: readonly Fault[] = [
     'says that every event is new',
     'stores a key once, in one batch too',
     (right) => ({
-      statements: {
+      steps: {
         accept: (events) =>
           wrongStep(async () => (await right.run(right.steps.accept(events))).map(() => 'accepted' as const)),
       },
@@ -124,7 +124,7 @@ const ofOneProcess: readonly Fault[] = [
     'wakes a lane for a duplicate',
     'makes a lane ready for what comes while it is held, and for no duplicate',
     (right) => ({
-      statements: {
+      steps: {
         accept: (events) =>
           wrongStep(async () => {
             const answers = await right.run(right.steps.accept(events))
@@ -137,13 +137,13 @@ const ofOneProcess: readonly Fault[] = [
   [
     'forgets at a release what came since the claim',
     'makes a lane ready for what comes while it is held, and for no duplicate',
-    (right) => ({ statements: settling(of(right), { after: (lanes) => setLanes(right, 'ready_at = NULL', lanes) }) }),
+    (right) => ({ steps: settling(of(right), { after: (lanes) => setLanes(right, 'ready_at = NULL', lanes) }) }),
   ],
   [
     'hands out the newest events first',
     'claims a lane once, with its events in the order of acceptance',
     (right) => ({
-      statements: {
+      steps: {
         claim: (request) =>
           wrongStep(async () => {
             const claim = await right.run(right.steps.claim(request))
@@ -166,7 +166,7 @@ const ofOneProcess: readonly Fault[] = [
     'lets no lane rest',
     'lets a lane rest for a time, with what nobody has tried',
     (right) => ({
-      statements: settling(of(right), {
+      steps: settling(of(right), {
         lane: (lane) => ({ ...lane, release: lane.release && { hasMore: true, restMs: undefined } }),
       }),
     }),
@@ -174,13 +174,13 @@ const ofOneProcess: readonly Fault[] = [
   [
     'lets a settle overtake an earlier one',
     'records no settle that overtakes an earlier one',
-    (right) => ({ statements: settling(of(right), { lane: (lane) => ({ ...lane, first: 0 }) }) }),
+    (right) => ({ steps: settling(of(right), { lane: (lane) => ({ ...lane, first: 0 }) }) }),
   ],
   [
     'counts an attempt again whose record is repeated',
     'records a settle once that is sent again',
     (right) => ({
-      statements: settling(of(right), {
+      steps: settling(of(right), {
         async event(event) {
           const sql = 'SELECT attempts FROM $event WHERE id = $1'
           const { attempts } = await read<{ attempts: number }>(right, sql, event.id)
@@ -193,7 +193,7 @@ const ofOneProcess: readonly Fault[] = [
     'does not compare turns',
     'frees no lane by a release that is sent again after the next claim',
     (right) => ({
-      statements: settling(of(right), {
+      steps: settling(of(right), {
         async lane(lane) {
           const sql = 'SELECT turn FROM $lane WHERE media = $1'
           return { ...lane, turn: (await read<{ turn: number }>(right, sql, lane.media)).turn }
@@ -205,7 +205,7 @@ const ofOneProcess: readonly Fault[] = [
     'does not see at a release the retry that is recorded with it',
     'is ready when a retry is due that was recorded with the release',
     (right) => ({
-      statements: settling(of(right), {
+      steps: settling(of(right), {
         after: (lanes, [event]) =>
           event?.kind === 'retry' ? setLanes(right, 'ready_at = NULL', lanes) : Promise.resolve(),
       }),
@@ -215,7 +215,7 @@ const ofOneProcess: readonly Fault[] = [
     'overwrites what a transaction has recorded',
     'adds to what a transaction has recorded',
     (right) => ({
-      statements: settling(of(right), {
+      steps: settling(of(right), {
         after: (_, events) =>
           right.change(
             events.map(({ id, completed }) => ({
@@ -246,7 +246,7 @@ const ofOneProcess: readonly Fault[] = [
     'lets an accept wake a lane that waits for a retry, in strict order',
     'lets nothing pass a retry in strict order',
     (right) => ({
-      statements: {
+      steps: {
         accept: (events) =>
           wrongStep(async () => {
             const answers = await right.run(right.steps.accept(events))
@@ -266,7 +266,7 @@ const ofOneProcess: readonly Fault[] = [
     'marks no lane at a start',
     'marks the lanes of a process that died, and no others',
     (right) => ({
-      statements: {
+      steps: {
         join: (owner, handlers) =>
           wrongStep(async () => {
             await right.run(right.steps.join(owner, handlers))
@@ -279,7 +279,7 @@ const ofOneProcess: readonly Fault[] = [
     'marks the lanes of a process that leaves',
     'marks nothing if a process leaves',
     (right) => ({
-      statements: {
+      steps: {
         leave: (owner, handlers) =>
           wrongStep(async () => {
             await right.change([{ sql: 'UPDATE $lane SET crashes = crashes + 1' }])
@@ -292,7 +292,7 @@ const ofOneProcess: readonly Fault[] = [
     'counts an event twice whose count is repeated',
     'counts an event before it starts, once, and only for who has the lane',
     (right) => ({
-      statements: {
+      steps: {
         count: ({ id }) =>
           wrongStep(async () => {
             await right.change([{ sql: 'UPDATE $event SET crashes = crashes + 1 WHERE id = $1', values: [id] }])
@@ -304,18 +304,18 @@ const ofOneProcess: readonly Fault[] = [
   [
     'clears a mark with every release',
     'counts an event before it starts, once, and only for who has the lane',
-    (right) => ({ statements: settling(of(right), { lane: (lane) => ({ ...lane, clear: true }) }) }),
+    (right) => ({ steps: settling(of(right), { lane: (lane) => ({ ...lane, clear: true }) }) }),
   ],
   [
     'clears no mark',
     'clears the mark of a lane when it is told to, with the crashes of the event that ended',
-    (right) => ({ statements: settling(of(right), { lane: (lane) => ({ ...lane, clear: false }) }) }),
+    (right) => ({ steps: settling(of(right), { lane: (lane) => ({ ...lane, clear: false }) }) }),
   ],
   [
     'replays an event in its old place',
     'replays a dead letter at the end of its lane, without its completed handlers',
     (right) => ({
-      statements: {
+      steps: {
         replay: (dead) =>
           wrongStep(async () => {
             const sql = 'UPDATE $event SET died_at = NULL, attempts = 0 WHERE id = $1 AND died_at IS NOT NULL'
@@ -330,7 +330,7 @@ const ofOneProcess: readonly Fault[] = [
     'forgets what a replayed event owes',
     'replays a dead letter at the end of its lane, without its completed handlers',
     (right) => ({
-      statements: {
+      steps: {
         replay: (dead) =>
           wrongStep(async () => {
             const found = await right.run(right.steps.replay(dead))
@@ -344,7 +344,7 @@ const ofOneProcess: readonly Fault[] = [
     'says that it fired what another one has fired',
     'fires an overdue expectation once',
     (right) => ({
-      statements: {
+      steps: {
         fire: (overdue) =>
           wrongStep(async () => {
             await right.run(right.steps.fire(overdue))
@@ -357,7 +357,7 @@ const ofOneProcess: readonly Fault[] = [
     'forgets the ends of expectations',
     'fires no expectation that ends after it was found overdue, or ended before it began',
     (right) => ({
-      statements: {
+      steps: {
         accept: (events) =>
           right.steps.accept(
             events.map((event) => ({ ...event, changes: event.changes && { ...event.changes, ends: [] } })),
@@ -369,7 +369,7 @@ const ofOneProcess: readonly Fault[] = [
     'drops what the event of an unreadable delivery expects',
     'stores the event of an unreadable delivery in its place, once, with what it expects',
     (right) => ({
-      statements: {
+      steps: {
         replace: (unreadable, event) => right.steps.replace(unreadable, { ...event, changes: undefined }),
       },
     }),
@@ -378,7 +378,7 @@ const ofOneProcess: readonly Fault[] = [
     'makes a retry due, and wakes no lane for it',
     'makes a retry due at once when it is asked to, and nothing else',
     (right) => ({
-      statements: {
+      steps: {
         retry: (hash) =>
           wrongStep(async () => {
             const sql = 'UPDATE $event SET due_at = $now WHERE hash = $1 AND due_at > $now'
@@ -391,7 +391,7 @@ const ofOneProcess: readonly Fault[] = [
     'forgets dead letters with what has ended',
     'forgets what has ended, and reads nothing old when its lane comes back',
     (right) => ({
-      statements: {
+      steps: {
         expire: () =>
           wrongStep(async () => {
             await right.change([{ sql: 'DELETE FROM $event WHERE ended_at IS NOT NULL OR died_at IS NOT NULL' }])
@@ -417,9 +417,9 @@ test.each(ofOneProcess.map((fault) => [fault[0], fault] as const))(
 )
 
 const shared = (right: Database) => {
-  const { shared: statements } = right.steps
-  if (statements === undefined) throw new Error('not a shared database')
-  return statements
+  const { shared: steps } = right.steps
+  if (steps === undefined) throw new Error('not a shared database')
+  return steps
 }
 
 const isOf = (part: PostgresStep<unknown>['parts'][number], text: string) =>
@@ -430,7 +430,7 @@ const ofTwoProcesses: readonly Fault[] = [
     'gives a lane to two processes',
     'gives each lane to one of two processes that claim at once',
     (right) => ({
-      statements: {
+      steps: {
         claim: (request) =>
           wrongStep(async () => {
             const claim = await right.run(right.steps.claim(request))
@@ -443,13 +443,13 @@ const ofTwoProcesses: readonly Fault[] = [
   [
     'adopts nothing',
     'adopts a lane whose claim had no answer, and records nothing sent for it before',
-    () => ({ statements: { shared: { adopt: () => wrongStep(async () => []) } } }),
+    () => ({ steps: { shared: { adopt: () => wrongStep(async () => []) } } }),
   ],
   [
     'adopts a lane in its old turn',
     'adopts a lane whose claim had no answer, and records nothing sent for it before',
     (right) => ({
-      statements: {
+      steps: {
         shared: {
           adopt: (owner, known) =>
             wrongStep(async () => {
@@ -465,7 +465,7 @@ const ofTwoProcesses: readonly Fault[] = [
     'gives everything that is awaited to anyone',
     'finds lanes whose events await handlers, for a process that has them',
     (right) => ({
-      statements: {
+      steps: {
         shared: { claimAwaited: (owner, _, lanes) => shared(right).claimAwaited(owner, ['"a"', '"b"'], lanes) },
       },
     }),
@@ -474,7 +474,7 @@ const ofTwoProcesses: readonly Fault[] = [
     'marks no lane at a takeover',
     'marks the lanes of a process that died, and no others',
     (right) => ({
-      statements: {
+      steps: {
         shared: {
           takeOver: () =>
             wrongStep(async () => {
@@ -490,7 +490,7 @@ const ofTwoProcesses: readonly Fault[] = [
     'records what comes late from a process that was taken over',
     'records nothing of a process that was taken over',
     (right) => ({
-      statements: settling(of(right), {
+      steps: settling(of(right), {
         async lane(lane, owner) {
           await right.change([
             { sql: 'UPDATE $lane SET owner = $1, turn = $2 WHERE media = $3', values: [owner, lane.turn, lane.media] },
@@ -504,7 +504,7 @@ const ofTwoProcesses: readonly Fault[] = [
     'gives lanes to a process whose lease has expired',
     'gives nothing to a process that has expired or left, and renews no lease of it',
     (right) => ({
-      statements: {
+      steps: {
         claim: (request) =>
           wrongStep(async () => {
             const sql = `INSERT INTO $process (id, expires_at, lease_ms, handlers) VALUES ($1, now() + interval '1 h', 1, '[]')
@@ -519,7 +519,7 @@ const ofTwoProcesses: readonly Fault[] = [
     'renews a lease that has expired',
     'gives nothing to a process that has expired or left, and renews no lease of it',
     (right) => ({
-      statements: {
+      steps: {
         shared: {
           renew: (owner, running) =>
             wrongStep(async () => (await right.run(shared(right).renew(owner, running))) || true),
@@ -531,7 +531,7 @@ const ofTwoProcesses: readonly Fault[] = [
     'frees the lanes of a process before it deletes the process',
     'leaves no lane to a process that leaves while it claims',
     (right) => ({
-      statements: {
+      steps: {
         leave: (owner) =>
           wrongStep(async () => {
             await right.change([
@@ -547,7 +547,7 @@ const ofTwoProcesses: readonly Fault[] = [
     'stores keys in the order of their arrival',
     'stores crosswise keys of two processes without a deadlock',
     (right) => ({
-      statements: {
+      steps: {
         accept(events) {
           const step = right.steps.accept(events) as PostgresStep<readonly Acceptance[]>
           const inArrival = (text: string) => text.replace('ORDER BY hash, id', 'ORDER BY place')
@@ -563,7 +563,7 @@ const ofTwoProcesses: readonly Fault[] = [
     'locks an expectation before its lane',
     'fires expectations beside events that end them, without a deadlock',
     (right) => ({
-      statements: {
+      steps: {
         fire(overdue) {
           const step = right.steps.fire(overdue) as PostgresStep<number>
           const parts = step.parts.map((part) => (isOf(part, lockLanes) ? 'SELECT' : part))

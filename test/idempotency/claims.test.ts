@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { defineStore } from '../../src/idempotency/define-store.ts'
 import { lruStore } from '../../src/idempotency/lru.ts'
-import type { ClaimAnswer, Claims } from '../../src/idempotency/store.ts'
+import type { Claim, Claims } from '../../src/idempotency/store.ts'
 import { silent } from '../support/silent.ts'
 
 const leaseMs = 300
@@ -12,7 +12,7 @@ afterEach(() => void vi.useRealTimers())
 /** Makes the claims of an inbox in a store whose answers a test can replace. */
 function subject() {
   const steps = {
-    claim: vi.fn((): ClaimAnswer | Promise<ClaimAnswer> => 'claimed'),
+    claim: vi.fn((): Claim | Promise<Claim> => 'claimed'),
     renew: vi.fn((): boolean | Promise<boolean> => true),
     complete: vi.fn((): boolean | Promise<boolean> => true),
     release: vi.fn((): boolean | Promise<boolean> => true),

@@ -1,5 +1,5 @@
 import { answerAsObject, type ObjectSql, type ObjectState } from '../../internal/storage/durable-objects.ts'
-import type { ClaimAnswer } from '../store.ts'
+import type { Claim } from '../store.ts'
 
 export interface KeyInput {
   readonly key: string
@@ -58,7 +58,7 @@ export class StoreObject {
     }))
   }
 
-  #claim(input: ClaimInput): ClaimAnswer {
+  #claim(input: ClaimInput): Claim {
     this.#removeExpired()
     const held = this.#get(input.key)
     const isLive = held !== undefined && held.expires_at > Date.now()

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { WebhookError } from '../../errors.ts'
 import { sizeOf } from '../../events/json.ts'
-import type { ClaimAnswer, Claims, IdempotencyStore } from '../../idempotency/store.ts'
+import type { Claim, Claims, IdempotencyStore } from '../../idempotency/store.ts'
 import { throttled } from '../../internal/logger.ts'
 import { isPromise, type MaybePromise, measure } from '../../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../../internal/timers.ts'
@@ -21,7 +21,7 @@ import { type EarlierAttempts, Job, JobAttempt, type JobEnd } from './job.ts'
 /** Failed events whose completed handlers are remembered. */
 const maxFailed = 10_000
 
-type Answer = ClaimAnswer | 'overloaded'
+type Answer = Claim | 'overloaded'
 
 /** An event that the store is still asked about. */
 interface Claiming {
@@ -126,11 +126,7 @@ export class ClaimingInbox extends MemoryInbox {
     return claiming.answer
   }
 
-  async #answered(
-    accepted: AcceptedEvent,
-    claim: Promise<ClaimAnswer>,
-    earlier?: EarlierAttempts,
-  ): Promise<ClaimAnswer> {
+  async #answered(accepted: AcceptedEvent, claim: Promise<Claim>, earlier?: EarlierAttempts): Promise<Claim> {
     const { key } = accepted.event
     try {
       return this.#claimed(accepted, await claim, earlier)
@@ -140,7 +136,7 @@ export class ClaimingInbox extends MemoryInbox {
     }
   }
 
-  #claimed(accepted: AcceptedEvent, claim: ClaimAnswer, earlier?: EarlierAttempts): ClaimAnswer {
+  #claimed(accepted: AcceptedEvent, claim: Claim, earlier?: EarlierAttempts): Claim {
     if (this.#isOver) {
       // The sender gets 503; its retry may reach another process.
       void this.#claims.release(accepted.event.key)

@@ -1,3 +1,4 @@
+import { isOver } from '../engine/owed-handlers.ts'
 import type { EventRecord, Pause, ReadableInbox } from '../reading.ts'
 
 /**
@@ -10,11 +11,11 @@ export function pausedFor(record: EventRecord, pauses: readonly Pause[]): string
   if (pauses.some(({ handler }) => handler === undefined)) return 'the inbox'
   const paused = pauses.flatMap(({ handler }) => handler ?? [])
   const failures = failedAttempts.at(-1)?.failures ?? []
-  const hasEnded = (name: string) =>
-    completed.includes(name) || failures.some(({ handler, final }) => final && handler === name)
   // After a failed attempt, only failed handlers count: a retry for an unpaused one is due.
   const failed = failures.flatMap(({ handler, final }) => (final ? [] : handler))
-  const unfinished = (owed ?? (failed.length > 0 ? failed : paused)).filter((name) => !hasEnded(name))
+  const unfinished = (owed ?? (failed.length > 0 ? failed : paused)).filter(
+    (name) => !isOver({ completed, failures }, name),
+  )
   if (unfinished.length === 0 || !unfinished.every((name) => paused.includes(name))) return undefined
   return unfinished.join(owed === undefined && failed.length === 0 ? ' or ' : ', ')
 }

@@ -45,7 +45,7 @@ export class AwaitedClaims {
   }
 
   async #sweep(): Promise<void> {
-    const { exclusively: alone, room, holds, failed } = this.#options
+    const { exclusively, room, holds, failed } = this.#options
     const claim = () => this.#claim()
     const claimFailed = () => {
       failed()
@@ -54,7 +54,7 @@ export class AwaitedClaims {
     while (this.#mayAwait && holds()) {
       this.#mayAwait = false
       let mayBeMore: boolean
-      do mayBeMore = await alone(claim).catch(claimFailed)
+      do mayBeMore = await exclusively(claim).catch(claimFailed)
       while (mayBeMore && room() > 0 && holds())
       if (mayBeMore) await sleep(noRoomMs)
       this.#mayAwait ||= mayBeMore

@@ -42,21 +42,21 @@ export interface EventRow {
 
 /** Columns that {@link toRecord} reads, of `$event event`. */
 export function recordColumns(
-  { dialect, steps: statements }: Pick<Database, 'dialect' | 'steps'>,
+  { dialect, steps }: Pick<Database, 'dialect' | 'steps'>,
   owner: string | undefined,
   value: (owner: string) => string,
 ): string {
   const { json, ms, names } = dialect
   const columns = [
     'id, attempts',
-    ...['head', 'event', 'failed', 'trace', 'owed', ...(statements.shared ? ['awaits'] : [])].map(
+    ...['head', 'event', 'failed', 'trace', 'owed', ...(steps.shared ? ['awaits'] : [])].map(
       (name) => `${json(name)} AS ${name}`,
     ),
     `${names('completed')} AS completed`,
     `${ms('received_at')} AS received, ${ms('ended_at')} AS ended, ${ms('died_at')} AS died`,
     `CASE WHEN due_at > $now THEN ${ms('due_at')} END AS due`,
   ]
-  const elsewhere = isElsewhere({ steps: statements }, owner, value)
+  const elsewhere = isElsewhere({ steps }, owner, value)
   if (elsewhere === undefined) return columns.join()
   const ofLane = (what: string, where: string) =>
     `CASE WHEN ended_at IS NULL AND died_at IS NULL

@@ -90,8 +90,8 @@ export class SqlEvents implements InboxEvents {
 
   /** Reads what the other processes publish. */
   #others(): MaybePromise<Running['others']> {
-    const { steps: statements, dialect } = this.#database
-    if (statements.shared === undefined) return new Map()
+    const { steps, dialect } = this.#database
+    if (steps.shared === undefined) return new Map()
     type ProcessRow = { readonly id: string; readonly name: string | null; readonly running: string | null }
     const rows = this.#database.read<ProcessRow>(`SELECT id, name, ${dialect.json('running')} AS running FROM $process`)
     const toProcess = ({ id, name, running }: ProcessRow): [string, OtherProcess] => [
@@ -132,8 +132,8 @@ export class SqlEvents implements InboxEvents {
 
   /** Makes a retry due. False if the event isn't waiting for one. */
   async retryNow(key: string): Promise<boolean> {
-    const { steps: statements } = this.#database
-    if (!(await this.#database.run(statements.retry(this.#database.hashKey(key))))) return false
+    const { steps } = this.#database
+    if (!(await this.#database.run(steps.retry(this.#database.hashKey(key))))) return false
     this.#database.notify?.('due')
     this.#own?.wake()
     return true

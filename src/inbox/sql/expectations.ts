@@ -16,11 +16,11 @@ export class OverdueExpectations {
 
   /** Fires a batch. Resolves with the time until the next (ms), Infinity if none is open. */
   async fireOverdue(): Promise<number> {
-    const { steps: statements } = this.#database
-    const { overdue, nextInMs } = await this.#database.run(statements.overdue(maxBatch))
+    const { steps } = this.#database
+    const { overdue, nextInMs } = await this.#database.run(steps.overdue(maxBatch))
     if (overdue.length === 0) return Math.max(0, nextInMs)
     try {
-      await this.#database.run(statements.fire(overdue))
+      await this.#database.run(steps.fire(overdue))
     } finally {
       // If the answer was lost, the events may be stored.
       this.#stored()

@@ -245,10 +245,10 @@ export class SqlInbox implements Inbox {
   }
 
   async #unfinished(running: readonly UnfinishedEvent[]): Promise<readonly UnfinishedEvent[]> {
-    const { isOurs, steps: statements } = this.#database
+    const { isOurs, steps } = this.#database
     // If the storage is lost, whoever took it handles its events.
     if (isOurs === false) return []
-    return statements.shared === undefined ? withStored(running, this.events, this.#host.logger) : running
+    return steps.shared === undefined ? withStored(running, this.events, this.#host.logger) : running
   }
 }
 

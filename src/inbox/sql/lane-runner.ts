@@ -1,19 +1,15 @@
 import { WebhookError } from '../../errors.ts'
-import { sleep } from '../../internal/timers.ts'
 import { type DeadResult, maxCrashes } from '../engine/attempts.ts'
 import type { OwedHandlers } from '../engine/owed-handlers.ts'
 import type { AttemptResult, InboxHost } from '../inbox.ts'
 import { Lanes } from '../lanes.ts'
 import { Alone } from './alone.ts'
 import { type AttemptWorker, SqlAttempt } from './attempt.ts'
+import { CrashCounts } from './crash-counts.ts'
 import type { Database, StoredEvent } from './database.ts'
 import { decideEnd, notMade, type SettledEnd } from './ends.ts'
 import type { HeldLane } from './lane.ts'
-import { FailureLog } from './periodic-task.ts'
 import { maxUnrecorded, type Settling } from './settling.ts'
-
-/** Delay before a count that failed is repeated (ms). */
-const countRetryMs = 100
 
 /** How long a lane rests while a handler of it that was given up still runs (ms). */
 const stragglerMs = 1_000
@@ -43,7 +39,7 @@ export class LaneRunner implements AttemptWorker {
   /** Attempts that have ended, but whose end is not recorded yet. */
   readonly recording = new Set<SqlAttempt>()
   readonly #options: LaneRunnerOptions
-  readonly #countLog: FailureLog
+  readonly counts: CrashCounts
   readonly #byLane = new Map<HeldLane, SqlAttempt>()
   /** Attempts that were given up, and whose handlers have not obeyed the abort yet. */
   readonly #stragglers = new Set<SqlAttempt>()
@@ -57,8 +53,8 @@ export class LaneRunner implements AttemptWorker {
   constructor(options: LaneRunnerOptions) {
     this.#options = options
     this.database = options.database
-    const message = 'the inbox could not count an event that is to run alone'
-    this.#countLog = new FailureLog(options.host.logger, options.database, message)
+    const { database, host, lost } = options
+    this.counts = new CrashCounts({ database, logger: host.logger, lost })
     this.lanes = new Lanes(options.concurrency, (lane) => this.#start(lane))
   }
 
@@ -191,7 +187,7 @@ export class LaneRunner implements AttemptWorker {
     const dead: Promise<DeadResult | undefined> | undefined = owed?.check(attempt, attempt)
     const result = dead && (await dead)
     if (result !== undefined) return result
-    if (lane.isSuspect(stored)) await this.#count(attempt)
+    if (lane.isSuspect(stored)) await this.counts.count(attempt)
     const { latestAt } = lane
     const time = attempt.accepted.event.emittedAt?.getTime()
     if (time !== undefined && !attempt.aborted) lane.latestAt = Math.max(latestAt ?? time, time)
@@ -199,31 +195,6 @@ export class LaneRunner implements AttemptWorker {
     // Another process has it, or a pause came meanwhile.
     if (attempt.aborted || this.isPaused) return notMade
     return undefined
-  }
-
-  /** Counts the event before it starts, committed: if the process dies, it was this one. */
-  async #count(attempt: SqlAttempt, isBack = false): Promise<void> {
-    const { crashes } = attempt.stored
-    const [from, to] = isBack ? [crashes + 1, crashes] : [crashes, crashes + 1]
-    this.#trace(attempt.lane, isBack ? 'takes back the count of an event' : 'counts an event before it runs alone')
-    while (attempt.lane.state !== 'lost') {
-      try {
-        const isOurs = await this.database.run(this.database.steps.count(attempt, from, to))
-        this.#countLog.succeeded()
-        attempt.isCounted = !isBack
-        if (!isOurs) this.#options.lost(attempt.lane)
-        return
-      } catch (error) {
-        if (attempt.aborted) return
-        this.#countLog.failed(error)
-        await sleep(countRetryMs)
-      }
-    }
-  }
-
-  /** Takes the count of an attempt back that ran alone and did not end: it has crashed nothing. */
-  async uncount(attempt: SqlAttempt): Promise<void> {
-    if (attempt.isCounted) await this.#count(attempt, true)
   }
 
   // Limits.
@@ -239,13 +210,13 @@ export class LaneRunner implements AttemptWorker {
     attempt.since = undefined
     lane.state = 'parked'
     // What only waits is no suspect, and holds up none.
-    const uncounted = attempt.isCounted ? this.uncount(attempt).then(() => this.alone.leave(lane)) : undefined
+    const uncounted = attempt.isCounted ? this.counts.uncount(attempt).then(() => this.alone.leave(lane)) : undefined
     await this.lanes.whileWaiting(lane, turn)
     this.#waiting.delete(attempt)
     await uncounted
     const mayRun = () => !lane.isGone && !attempt.aborted
     while (mayRun() && lane.isSuspect(stored) && !this.alone.enter(lane)) await this.lanes.away(lane)
-    if (mayRun() && lane.isSuspect(stored)) await this.#count(attempt)
+    if (mayRun() && lane.isSuspect(stored)) await this.counts.count(attempt)
     if (lane.state === 'parked') lane.state = 'running'
     attempt.since = Date.now()
   }
@@ -277,7 +248,7 @@ export class LaneRunner implements AttemptWorker {
     }
     // It goes on here or elsewhere, and has crashed nothing.
     const isOpen = event === undefined || event.kind === 'release'
-    if (isOpen && attempt.isCounted) void this.uncount(attempt).then(goOn)
+    if (isOpen && attempt.isCounted) void this.counts.uncount(attempt).then(goOn)
     else goOn()
   }
 

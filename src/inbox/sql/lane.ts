@@ -46,7 +46,7 @@ export class HeldLane {
   #last: number
   #clears = false
   /** True after an event was put off, by a pause or a limit: it may still be what made a process crash. */
-  #hasPostponed = false
+  #hasDeferred = false
   readonly #unrecorded = new Map<number, Unrecorded>()
 
   constructor({ media, turn, position, crashes, latestAt, events, hasMore, awaits }: ClaimedLane, owner: string) {
@@ -94,8 +94,8 @@ export class HeldLane {
     this.#next++
     // A retry does not clear the mark. A lane's retries run before its untried events, so after each crash one of them
     // would clear it before the culprit ran.
-    if (event.kind === 'release') this.#hasPostponed ||= event.awaits.length === 0
-    else if (event.id > this.#claimedPosition && !this.#hasPostponed) this.clearMark()
+    if (event.kind === 'release') this.#hasDeferred ||= event.awaits.length === 0
+    else if (event.id > this.#claimedPosition && !this.#hasDeferred) this.clearMark()
     if (event.kind === 'retry') this.retryAt = Math.min(this.retryAt, performance.now() + event.delayMs)
     if (event.awaits.length > 0) this.awaits = true
   }
@@ -126,7 +126,7 @@ export class HeldLane {
     if (this.isGone) return
     this.state = 'leaving'
     // All that may have made a process crash has ended.
-    if (this.next === undefined && !this.hasMore && !this.#hasPostponed) this.clearMark()
+    if (this.next === undefined && !this.hasMore && !this.#hasDeferred) this.clearMark()
     this.#release = { hasMore: this.hasMore || this.next !== undefined, restMs }
   }
 

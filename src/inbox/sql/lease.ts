@@ -184,7 +184,7 @@ export class Lease {
 
   /** Takes in lanes that are ours but unknown: a claim without an answer may have committed, or commit much later. */
   async #adopt(shared: SharedSteps): Promise<void> {
-    const { database, host, exclusively: alone, known, claimed } = this.#options
+    const { database, host, exclusively, known, claimed } = this.#options
     const adopt = async () => {
       const owner = this.#owner
       const lanes = await database.run(shared.adopt(owner, known()))
@@ -193,7 +193,7 @@ export class Lease {
       const taken = known()
       return lanes.some(({ media }) => taken.includes(media))
     }
-    while (await alone(adopt));
+    while (await exclusively(adopt));
   }
 
   /** Claims lanes with events that await our handlers, or handlers that were removed. */

@@ -38,10 +38,10 @@ export const nextOfLane = `coalesce(
  * @param owner id of this process. `undefined` if it handles nothing
  */
 export function isElsewhere(
-  { steps: statements }: Pick<Database, 'steps'>,
+  { steps }: Pick<Database, 'steps'>,
   owner: string | undefined,
   value: (owner: string) => string,
 ): string | undefined {
-  if (statements.shared === undefined) return undefined
+  if (steps.shared === undefined) return undefined
   return owner === undefined ? 'lane.owner IS NOT NULL' : `lane.owner <> ${value(owner)}`
 }

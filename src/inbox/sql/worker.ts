@@ -293,7 +293,9 @@ export class SqlWorker {
     )
     const closing = new WebhookError('closing', 'the inbox is closing')
     // An attempt that is cut off on purpose has crashed nothing.
-    const uncounted = Promise.all([...this.#runner.attempts.values()].map((attempt) => this.#runner.uncount(attempt)))
+    const uncounted = Promise.all(
+      [...this.#runner.attempts.values()].map((attempt) => this.#runner.counts.uncount(attempt)),
+    )
     for (const lane of this.#lanes.values())
       if (!this.#runner.isUnstarted(lane)) this.#runner.abort(lane, !lane.hasUnrecorded, closing)
     for (const key of this.#waits.keys()) this.endWait(key)

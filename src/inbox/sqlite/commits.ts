@@ -105,9 +105,9 @@ export class GroupCommit {
   }
 
   #run(writes: readonly Write[]): void {
-    const { database, lease: owner } = this.#file
+    const { database, lease } = this.#file
     inTransaction(database, () => {
-      owner.check()
+      lease.check()
       this.#counter.keep(() => {
         for (const write of writes) {
           this.#current = write

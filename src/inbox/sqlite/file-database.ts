@@ -79,7 +79,7 @@ export class FileDatabase extends SyncDatabase {
 
   /** Another inbox of this process opens the file, and continues with its events. */
   #releaseFile(): void {
-    const { path, lease: owner, database } = this.#file
+    const { path, lease, database } = this.#file
     const fix = 'expected after a hot reload; otherwise make only one receiver per file'
     const error = new WebhookError('unavailable', `another receiver of this process has opened ${path}: ${fix}`)
     this.#forgetOpen()
@@ -88,12 +88,12 @@ export class FileDatabase extends SyncDatabase {
     try {
       inTransaction(database, () => {
         this.steps.releaseAll()
-        owner.release()
+        lease.release()
       })
     } catch {
       // The other inbox assumes a crash, which does no harm.
     }
-    owner.lost = error
+    lease.lost = error
     this.#watch?.stop()
     this.#host.logger.warn({ path }, 'the inbox handed its file to another receiver of this process')
     this.#listener?.lost(error)

@@ -43,7 +43,7 @@ export class DatabaseProcess {
     this.database = database
   }
 
-  get statements() {
+  get steps() {
     return this.database.steps
   }
 
@@ -58,7 +58,7 @@ export class DatabaseProcess {
   }
 
   async leave(): Promise<void> {
-    await this.database.run(this.statements.leave(this.owner, handlers))
+    await this.database.run(this.steps.leave(this.owner, handlers))
   }
 
   newEvent(key: string, mediaId: string, changes?: StoredChanges): NewEvent {
@@ -68,12 +68,12 @@ export class DatabaseProcess {
 
   async accept(key: string, mediaId = `media of ${key}`, changes?: StoredChanges): Promise<Acceptance> {
     const event = this.newEvent(key, mediaId, changes)
-    return (await this.database.run(this.statements.accept([event])))[0] as Acceptance
+    return (await this.database.run(this.steps.accept([event])))[0] as Acceptance
   }
 
   async claim(request: Partial<ClaimRequest> = {}): Promise<readonly ClaimedLane[]> {
     const asked = { owner: this.owner, lanes: 100, marked: 0, waits: false, ...request }
-    return (await this.database.run(this.statements.claim(asked))).lanes
+    return (await this.database.run(this.steps.claim(asked))).lanes
   }
 
   /** Claims the one lane that must be ready. */
@@ -93,7 +93,7 @@ export class DatabaseProcess {
     const last = Math.max(position, ...ends.map(({ id }) => id))
     const lane = { media, turn, first: position, last, latestAt: undefined, awaits: false, clear: false }
     const release = ends.length >= events.length ? freely : undefined
-    return this.database.run(this.statements.settle(this.owner, [{ ...lane, release, ...changes }], ends))
+    return this.database.run(this.steps.settle(this.owner, [{ ...lane, release, ...changes }], ends))
   }
 
   held({ media, turn }: ClaimedLane, { id }: StoredEvent): HeldEvent {
@@ -153,6 +153,6 @@ export async function codeOfTransaction(process: DatabaseProcess, held: HeldEven
 
 /** Takes over once. Returns true if there may be more. */
 export const takeOver = async (process: DatabaseProcess): Promise<boolean> => {
-  const { shared } = process.statements
+  const { shared } = process.steps
   return shared !== undefined && process.database.run(shared.takeOver())
 }

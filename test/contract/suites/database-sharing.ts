@@ -19,7 +19,7 @@ export function sharedChecks(check: DeclareCheck): void {
   lockChecks(check)
 }
 
-const sharedOf = ({ statements: { shared } }: DatabaseProcess) => {
+const sharedOf = ({ steps: { shared } }: DatabaseProcess) => {
   if (shared === undefined) throw new Error('a shared database has the statements `shared`')
   return shared
 }
@@ -90,7 +90,7 @@ function lateChecks(check: DeclareCheck): void {
     const { expect } = subject
     const late = async () => [
       await dead.settle(lane, [ended(lane, eventIn(lane))], { release: freely }),
-      await dead.database.run(dead.statements.count(dead.held(lane, eventIn(lane)), 0, 1)),
+      await dead.database.run(dead.steps.count(dead.held(lane, eventIn(lane)), 0, 1)),
       await codeOfTransaction(dead, dead.held(lane, eventIn(lane))),
     ]
     expect(await late()).toEqual([[], false, 'lease_lost'])
@@ -130,7 +130,7 @@ function lockChecks(check: DeclareCheck): void {
       const keys = Array.from({ length: 200 }, (_, index) => `${round} ${index}`)
       const accept = (process: DatabaseProcess, ordered: readonly string[], media: string) =>
         process.database.run(
-          process.statements.accept(ordered.map((key, index) => process.newEvent(key, `${media} ${index}`))),
+          process.steps.accept(ordered.map((key, index) => process.newEvent(key, `${media} ${index}`))),
         )
       const answers = await Promise.all([
         accept(processes[0], keys, 'media'),
@@ -146,14 +146,14 @@ function lockChecks(check: DeclareCheck): void {
       const media = Array.from({ length: 200 }, (_, index) => `${round} ${index}`)
       const accept = (names: readonly string[], changing: 'begins' | 'ends') =>
         ending.database.run(
-          ending.statements.accept(
+          ending.steps.accept(
             names.map((name) => ending.newEvent(`${changing} ${name}`, name, expectation(ending, name)[changing])),
           ),
         )
       await accept(media, 'begins')
-      const { overdue } = await firing.database.run(firing.statements.overdue(200))
+      const { overdue } = await firing.database.run(firing.steps.overdue(200))
       expect(overdue.length).toBe(200)
-      const [fire, end] = [() => firing.database.run(firing.statements.fire(overdue)), () => accept(media, 'ends')]
+      const [fire, end] = [() => firing.database.run(firing.steps.fire(overdue)), () => accept(media, 'ends')]
       await Promise.all([fire(), sleep(round % 10).then(end)])
     }
   })

@@ -96,7 +96,7 @@ function laneChecks(check: DeclareCheck): void {
   check('stores a key once, in one batch too', async ({ next, expect }) => {
     const process = await next()
     const events = ['one', 'two', 'one'].map((key) => process.newEvent(key, 'media'))
-    expect(await process.database.run(process.statements.accept(events))).toEqual(['accepted', 'accepted', 'duplicate'])
+    expect(await process.database.run(process.steps.accept(events))).toEqual(['accepted', 'accepted', 'duplicate'])
     expect(await process.accept('two', 'another')).toBe('duplicate')
     expect(keysOf(await process.lane())).toEqual(['one', 'two'])
     expect(await process.claim()).toEqual([])
@@ -282,13 +282,13 @@ function crashChecks(check: DeclareCheck): void {
     await dead.accept('one')
     const lane = await dead.lane()
     const held = dead.held(lane, eventIn(lane))
-    const count = () => dead.database.run(dead.statements.count(held, 0, 1))
+    const count = () => dead.database.run(dead.steps.count(held, 0, 1))
     expect([await count(), await count()]).toEqual([true, true])
     const process = await takenOver(subject, dead)
     const marked = await process.lane({ marked: 1 })
     expect(eventIn(marked).crashes).toBe(1)
-    const { statements, database } = process
-    expect(await database.run(statements.count({ ...held, owner: process.owner, turn: lane.turn }, 1, 2))).toBe(false)
+    const { steps, database } = process
+    expect(await database.run(steps.count({ ...held, owner: process.owner, turn: lane.turn }, 1, 2))).toBe(false)
     await process.settle(marked, [], { release: { hasMore: true, restMs: undefined } })
     expect((await process.lane({ marked: 1 })).crashes).toBe(1)
   })
@@ -300,7 +300,7 @@ function crashChecks(check: DeclareCheck): void {
     await dead.lane()
     const process = await takenOver(subject, dead)
     const marked = await process.lane({ marked: 1 })
-    await process.database.run(process.statements.count(process.held(marked, eventIn(marked)), 0, 1))
+    await process.database.run(process.steps.count(process.held(marked, eventIn(marked)), 0, 1))
     const retry = ended(marked, eventIn(marked), { kind: 'retry' })
     await process.settle(marked, [retry], { clear: true, release: { hasMore: true, restMs: undefined } })
     const lane = await process.lane()
@@ -317,7 +317,7 @@ function replayChecks(check: DeclareCheck): void {
     await process.settle(lane, [ended(lane, eventIn(lane), { kind: 'dead', completed: ['a'] })])
     expect(await process.claim()).toEqual([])
     await process.accept('later', 'media')
-    const replay = () => process.database.run(process.statements.replay([{ id, media: lane.media }]))
+    const replay = () => process.database.run(process.steps.replay([{ id, media: lane.media }]))
     expect([await replay(), await replay()]).toEqual([[id], []])
     const again = await process.lane()
     expect(keysOf(again)).toEqual(['later', 'dead'])
@@ -325,14 +325,13 @@ function replayChecks(check: DeclareCheck): void {
     expect([attempts, JSON.parse(completed), JSON.parse(owed ?? '')]).toEqual([0, ['a'], ['a', 'b']])
   })
 
-  const overdueOf = async (process: DatabaseProcess) =>
-    (await process.database.run(process.statements.overdue(10))).overdue
+  const overdueOf = async (process: DatabaseProcess) => (await process.database.run(process.steps.overdue(10))).overdue
 
   check('fires an overdue expectation once', async ({ next, expect }) => {
     const process = await next()
     await process.accept('begins', 'media', expectation(process).begins)
     const overdue = await overdueOf(process)
-    const fire = () => process.database.run(process.statements.fire(overdue))
+    const fire = () => process.database.run(process.steps.fire(overdue))
     const fired = await Promise.all([fire(), fire()])
     expect(fired.reduce((sum, count) => sum + count, 0)).toBe(1)
     const lane = await process.lane()
@@ -349,7 +348,7 @@ function replayChecks(check: DeclareCheck): void {
       await process.accept('begins', 'media', begins)
       const overdue = await overdueOf(process)
       await process.accept('ends', 'media', ends)
-      expect(await process.database.run(process.statements.fire(overdue))).toBe(0)
+      expect(await process.database.run(process.steps.fire(overdue))).toBe(0)
       await process.accept('begins again', 'media', begins)
       expect(await overdueOf(process)).toEqual([])
       expect(keysOf(await process.lane())).toEqual(['begins', 'ends', 'begins again'])
@@ -359,12 +358,12 @@ function replayChecks(check: DeclareCheck): void {
   check('stores the event of an unreadable delivery in its place, once, with what it expects', async (subject) => {
     const { next, expect } = subject
     const process = await next()
-    const { database, statements } = process
+    const { database, steps } = process
     const hash = database.hashKey('unreadable')
-    for (const byte of [1, 2]) await database.run(statements.keep({ hash, head: '{}', body: new Uint8Array([byte]) }))
+    for (const byte of [1, 2]) await database.run(steps.keep({ hash, head: '{}', body: new Uint8Array([byte]) }))
     expect(await process.claim()).toEqual([])
     const event = process.newEvent('readable', 'media', expectation(process).begins)
-    const replace = () => database.run(statements.replace(hash, event))
+    const replace = () => database.run(steps.replace(hash, event))
     expect([await replace(), await replace()]).toEqual(['accepted', 'gone'])
     expect(keysOf(await process.lane())).toEqual(['readable'])
     expect((await overdueOf(process)).length).toBe(1)
@@ -373,7 +372,7 @@ function replayChecks(check: DeclareCheck): void {
   check('makes a retry due at once when it is asked to, and nothing else', async ({ next, expect }) => {
     const process = await next()
     await process.accept('one', 'media')
-    const retryNow = () => process.database.run(process.statements.retry(process.database.hashKey('one')))
+    const retryNow = () => process.database.run(process.steps.retry(process.database.hashKey('one')))
     expect(await retryNow()).toBe(false)
     const lane = await process.lane()
     expect(await retryNow()).toBe(false)
@@ -390,7 +389,7 @@ function replayChecks(check: DeclareCheck): void {
     const [handled, dead] = [eventIn(lane), eventIn(lane, 1)]
     await process.settle(lane, [ended(lane, handled), ended(lane, dead, { kind: 'dead' })])
     await sleep(100)
-    for (let pages = 0; pages < 5; pages++) await process.database.run(process.statements.expire())
+    for (let pages = 0; pages < 5; pages++) await process.database.run(process.steps.expire())
     expect(await process.accept('handled', 'media')).toBe('accepted')
     expect(await process.accept('dead', 'media')).toBe('duplicate')
     expect(keysOf(await process.lane())).toEqual(['handled'])

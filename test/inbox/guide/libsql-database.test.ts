@@ -34,6 +34,15 @@ describe('the inbox', () => {
       return { inbox: libsqlInbox(url), transactions, close: () => client.close() }
     },
     { test, expect },
-    { transactions: true, reads: true, expects: true, pauses: true, strict: true, limits: true, late: true },
+    {
+      transactions: true,
+      reads: true,
+      keepsUnreadable: true,
+      expects: true,
+      pauses: true,
+      strict: true,
+      limits: true,
+      late: true,
+    },
   )
 })

@@ -18,8 +18,8 @@ const timeout = new Error('Query read timeout')
 const failure = (error: unknown) => (error === timeout ? 'timeout' : error === cutOff ? 'transient' : undefined)
 
 function intakeOver(accept: Accept, stored = () => {}, { timeoutMs = 2_000, isShared = true } = {}) {
-  const statements = { accept: (events: unknown) => events, shared: isShared ? {} : undefined }
-  const database = { statements, run: accept, failure }
+  const steps = { accept: (events: unknown) => events, shared: isShared ? {} : undefined }
+  const database = { steps, run: accept, failure }
   return new Intake({ database: database as unknown as IntakeOptions['database'], host: {}, timeoutMs, stored })
 }
 

@@ -37,7 +37,7 @@ test('a lane that is lost while the count of its event is taken back does not co
   const handle = vi.fn(async () => released)
   const add = vi.fn()
   const turns = new LaneRunner({
-    database: { run, statements: { count() {} } },
+    database: { run, steps: { count() {} } },
     host: { handle, handlersOf: () => ['a'], handlers: () => [{ name: 'a' }], logger: silent },
     ...{ concurrency: 1, ttlMs: 60_000, owed: undefined, settling: { add }, holds: () => true, lost() {}, ended() {} },
   } as unknown as LaneRunnerOptions)

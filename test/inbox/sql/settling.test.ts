@@ -10,7 +10,7 @@ test('large failures are recorded although only half a megabyte arrives in time'
     return lanes.map(({ media }) => ({ media, readyInMs: 0 }))
   }
   const settle = (_: string, lanes: unknown, events: unknown) => ({ lanes, events })
-  const database = { statements: { settle }, run, failure: () => 'timeout' } as unknown as SettlingOptions['database']
+  const database = { steps: { settle }, run, failure: () => 'timeout' } as unknown as SettlingOptions['database']
   const host = { logger: silent }
   const settling = new Settling({ database, host, released() {}, lost() {}, answered() {} })
   const lanes = Array.from({ length: 50 }, (_, index) => {
