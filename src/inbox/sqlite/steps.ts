@@ -164,7 +164,6 @@ export class SqliteSteps implements Steps {
     this.#sql.correctLanes.run(now, now, now)
     this.#sql.correctEvents.run(now, now, now)
     this.#sql.correctExpectations.run(now, now, now)
-    this.#latest = now
   }
 
   leave(owner: string): SqliteStep<void> {
@@ -200,13 +199,19 @@ export class SqliteSteps implements Steps {
   }
 
   expire(): SqliteStep<Expiry> {
+    let corrected: number | undefined
     const run = () => {
       const now = Date.now()
       const hasWoken = now < this.#latest
       if (hasWoken) this.#correctClock(now)
+      corrected = hasWoken ? now : undefined
       return { ...this.#expiration.next(), hasWoken }
     }
-    return { run }
+    // Not before the commit: a correction that fails is made again.
+    const committed = () => {
+      this.#latest = corrected ?? this.#latest
+    }
+    return { run, committed }
   }
 }
 

@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { eventOf, until } from '../../support/inbox.ts'
 import { ownTime } from '../../support/own-time.ts'
 import { crashed, freshPath, started } from './sqlite-tests.ts'
+import { nothing, watched } from './watched.ts'
 
 const month = 30 * 24 * 3_600_000
 
@@ -95,5 +96,27 @@ test('a retry recorded while the clock was a month ahead runs in the same proces
   } finally {
     vi.useRealTimers()
   }
+  expect((await calls.next()).attempt.number).toBe(2)
+})
+
+test('a retry recorded while the clock was a month ahead runs, although the first correction could not be committed', async () => {
+  const { database, failing, ran } = watched(await freshPath())
+  const { inbox, calls } = started({ database })
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + month })
+  try {
+    await inbox.accept(eventOf('retried'))
+    const call = await calls.next()
+    call.finish({ status: 'retry', delayMs: 100, completed: [], failures: [] })
+    await until(async () => (await inbox.stats()).retrying === 1)
+    ran.length = 0
+    failing.sql = /^COMMIT/
+  } finally {
+    vi.useRealTimers()
+  }
+  await until(async () => {
+    const corrected = ran.findIndex((sql) => sql.startsWith('UPDATE inbox_expectation SET due_at = ?'))
+    return corrected !== -1 && ran.slice(corrected).some((sql) => sql.startsWith('COMMIT'))
+  })
+  failing.sql = nothing
   expect((await calls.next()).attempt.number).toBe(2)
 })
