@@ -94,11 +94,7 @@ const readEvents = (isStrict: boolean): string => `
   FROM event WHERE media = ?1 AND (${isStrict ? 'due_at IS NOT NULL' : 'due_at <= ?3'}
     OR id > ?2 AND ended_at IS NULL AND died_at IS NULL AND due_at IS NULL) ORDER BY id LIMIT ${maxEvents + 1}`
 
-async function claim(
-  query: Run,
-  isStrict: boolean,
-  { owner, lanes, marked }: port.ClaimRequest,
-): Promise<port.ClaimedLanes> {
+async function claim(query: Run, isStrict: boolean, { owner, lanes, marked }: port.ClaimRequest) {
   const now = Date.now()
   type LaneRow = port.ClaimedLane & { readonly latest_at: number | null }
   const claimLane = (isMarked: number, limit: number) => query<LaneRow>(claimLanes, owner, now, isMarked, limit)
@@ -119,7 +115,7 @@ const isOurs = 'SELECT 1 FROM lane WHERE media = ? AND owner = ? AND turn = ? AN
 /** `attempts`: a settle that is repeated changes nothing. The union: a transaction may have recorded more. */
 const settleEvent = `
   UPDATE event SET attempts = ?3, failed = coalesce(?4, failed), late = max(late, ?5),
-    completed = (SELECT json_group_array(value) FROM (SELECT value FROM json_each(completed) UNION SELECT value FROM json_each(?6))),
+    completed = (SELECT json_group_array(json(name)) FROM (SELECT completed -> fullkey AS name FROM json_each(completed) UNION SELECT ?6 -> fullkey FROM json_each(?6))),
     crashes = CASE WHEN ?2 IN ('progress', 'release') THEN crashes ELSE 0 END,
     due_at = CASE WHEN ?2 IN ('retry', 'release') THEN ?8 WHEN ?2 = 'progress' THEN due_at END,
     ended_at = CASE WHEN ?2 = 'end' THEN ?9 END, event = CASE WHEN ?2 <> 'end' THEN event END,
