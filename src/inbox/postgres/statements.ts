@@ -116,9 +116,9 @@ ON CONFLICT (media) DO UPDATE SET turn = lane.turn WHERE false`
 const alive = `me AS MATERIALIZED (SELECT FROM $process WHERE id = $1 AND expires_at > now() FOR KEY SHARE)`
 
 /**
- * $1 own id, $2 how many lanes, $3 how many marked ones, $4 where the last claim began: under a
- * snapshot that is held open, each claim would scan the index entries of all lanes claimed before. FOR UPDATE, not FOR NO KEY UPDATE: it skips lanes with a transaction that is committing,
- * and such a transaction with an older snapshot then looks again at the new owner.
+ * $1 own id, $2 how many lanes, $3 how many marked ones, $4 where the last claim began: under a snapshot that is held open,
+ * each claim would scan the index entries of all lanes claimed before. FOR UPDATE, not FOR NO KEY UPDATE: it skips lanes with
+ * a transaction that is committing, and such a transaction with an older snapshot then looks again at the new owner.
  * `first` is ISO 8601, whatever the session's `DateStyle`: in its texts, IST has three meanings.
  */
 export const claim = `
@@ -382,8 +382,8 @@ export const correctClock = [
 /**
  * Frees the lanes of expired processes, past locked ones, and marks them. FOR UPDATE waits for no claim (their KEY SHARE),
  * and a renewal or claim that waits for it finds -infinity. Before the lanes, it waits for a hot one, as a claim does. A
- * process is deleted with its last lane: no claim of it can commit after its row was locked, so none is missed. A lease that was renewed while the clock
- * was ahead begins again.
+ * process is deleted with its last lane: no claim of it can commit after its row was locked, so none is missed. A lease
+ * that was renewed while the clock was ahead begins again.
  */
 export const takeOver = [
   `UPDATE $process SET expires_at = clock_timestamp() + lease_ms * interval '1 ms'
