@@ -5,7 +5,7 @@
  * - `method_not_allowed`, `unsupported_media_type`, `too_large`, `incomplete`, `body_consumed`, `unauthorized`,
  *   `malformed`: the delivery was rejected.
  * - `overloaded`, `closing`, `unavailable`, `in_progress`: the receiver can't accept the delivery now.
- * - `handler_failed`: a handler failed before the acknowledgement (`ack: 'handled'`), or failed while its transaction was open.
+ * - `handler_failed`: a handler failed before the acknowledgement (`ack: 'handled'`), or while its transaction was open.
  * - `invalid_transaction`: `context.transaction` called twice, after the handler ended, or without a database.
  * - `timeout`, `stopped`, `lease_lost` (and `closing`): why `context.signal` aborted.
  * - `internal`: your own function, such as `eventKey`, threw.

@@ -29,7 +29,7 @@ interface Progress {
   /** Runs that failed in this attempt. */
   readonly failed: NewFailure[]
   /** `true` if handlers are skipped: paused, at their limit, or registered in another process only. */
-  isPartial: boolean | undefined
+  hasSkipped: boolean | undefined
   /** Longest release among the handlers skipped at their limit (ms). */
   releaseMs: number
 }
@@ -38,16 +38,24 @@ interface Progress {
 export function createHandle(options: AttemptOptions): Handle {
   return async (accepted, attempt) => {
     const handlers = options.registry.handlersOf(accepted.event)
-    const { completed, isPartial } = attempt
-    const progress: Progress = { accepted, attempt, handlers, completed, failed: [], isPartial, releaseMs: 0 }
-    if (handlers.length === 0 && !isPartial) checkUnhandled(options, progress)
+    const { completed, lacksHandlers } = attempt
+    const progress: Progress = {
+      accepted,
+      attempt,
+      handlers,
+      completed,
+      failed: [],
+      hasSkipped: lacksHandlers,
+      releaseMs: 0,
+    }
+    if (handlers.length === 0 && !lacksHandlers) checkUnhandled(options, progress)
     for (const handler of handlers) {
       // Once aborted (shutdown, lost lease) no further handler may start, and none of them counts as failed.
       if (attempt.aborted) break
       if (hasEnded(handler, progress)) continue
       const coming = takePermit(options, handler, progress)
       const permit = isPromise(coming) ? await coming : coming
-      if (permit === undefined) progress.isPartial = true
+      if (permit === undefined) progress.hasSkipped = true
       else {
         const run = new HandlerRun(accepted, attempt, handler.name, options.logger)
         const ended = start(options, handler, permit, run, progress)
@@ -165,13 +173,13 @@ function record(
 }
 
 function decideEnd(options: AttemptOptions, progress: Progress): [AttemptReport['outcome'], AttemptResult] {
-  const { attempt, completed, failed, isPartial, releaseMs } = progress
+  const { attempt, completed, failed, hasSkipped, releaseMs } = progress
   if (attempt.aborted) return ['stopped', { status: 'retry', delayMs: 0, completed, failures: none }]
-  if (failed.length === 0 && isPartial)
+  if (failed.length === 0 && hasSkipped)
     return ['released', { status: 'retry', delayMs: releaseMs, completed, failures: none, counts: false }]
   const earlier = attempt.failures?.filter(({ final }) => final) ?? none
   if (failed.length === 0 && earlier.length === 0) return ['handled', handled]
-  const result = failedResult(earlier, failed, completed, isPartial)
+  const result = failedResult(earlier, failed, completed, hasSkipped)
   return [result.status === 'retry' ? 'retried' : finalFailure(options), result]
 }
 

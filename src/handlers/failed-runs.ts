@@ -68,10 +68,10 @@ export function failedResult(
   earlier: readonly HandlerFailure[],
   failed: readonly NewFailure[],
   completed: readonly string[],
-  isPartial: boolean | undefined,
+  hasSkipped: boolean | undefined,
 ): AttemptResult {
   // Once a handler has failed for good, those that were skipped still get their run, without delay.
-  const skippedDelayMs = isPartial && failed.some(({ isPermanent }) => isPermanent) ? 0 : undefined
+  const skippedDelayMs = hasSkipped && failed.some(({ isPermanent }) => isPermanent) ? 0 : undefined
   const delayMs = longestDelay(failed) ?? skippedDelayMs
   const failures = failed.map(({ handler, message, stack, retryInMs }) => {
     const failure = { handler, message, stack }

@@ -11,7 +11,7 @@ export interface HandlerContext {
   readonly key: string
   /** 1 for the first attempt. */
   readonly attempt: number
-  /** Aborted with a `WebhookError` when the handler times out, an operator stops it, the inbox closes or the lease is lost. */
+  /** Aborted with a `WebhookError`: the handler timed out or was stopped, the inbox closes, or the lease is lost. */
   readonly signal: AbortSignal
   /** When the delivery was accepted. */
   readonly receivedAt: Date

@@ -17,7 +17,7 @@ interface Lease {
   isPending?: boolean
   /** True from the `onEnd` call to the next renewal. */
   hasExpired?: boolean
-  /** Resolves the promise of {@link Leases.renewed}. */
+  /** Resolves the promise of {@link Leases.untilRenewed}. */
   settled?: (() => void) | undefined
   /** Set once the key's handlers are done; called once the store has recorded it. */
   recorded?: (() => void) | undefined
@@ -142,7 +142,7 @@ export class Leases implements Claims {
     return true
   }
 
-  renewed(key: string): Promise<undefined> | undefined {
+  untilRenewed(key: string): Promise<undefined> | undefined {
     const lease = this.#held.get(key)
     if (lease === undefined || !lease.clock.isOver) return undefined
     return new Promise((resolve) => {

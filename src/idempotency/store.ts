@@ -56,7 +56,7 @@ export interface Claims {
   /** True while the lease is expired by this process's clock. Calls `onEnd` if a suspended process missed the timer. */
   isOver?(key: string): boolean
   /** Called before each attempt. If the lease is expired, resolves once it is renewed or lost. */
-  renewed?(key: string): Promise<undefined> | undefined
+  untilRenewed?(key: string): Promise<undefined> | undefined
   /** Stops renewing; each claim expires within a lease. */
   stop(): void
 }

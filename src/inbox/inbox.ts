@@ -96,7 +96,7 @@ export interface Attempt {
    * `true` if only other processes have some of the owed handlers. Unless a handler fails, the result is then `retry`
    * without failures and with `counts: false`.
    */
-  readonly isPartial?: boolean | undefined
+  readonly lacksHandlers?: boolean | undefined
   /**
    * Tells whether a handler is paused. Attempts skip it, and are partial if it still had to run. Absent without pauses.
    */
@@ -173,7 +173,7 @@ export interface AcceptOptions {
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
 }
 
-/** Keeps accepted events until their handlers have finished. Its contract suite is in the repository: `test/contract/suites`. */
+/** Keeps accepted events until their handlers have finished. Its contract is in the repository: `test/contract/suites`. */
 export interface Inbox extends ReadableInbox {
   /**
    * Stores the event, or reports a duplicate, in one atomic step. Fails if it can't tell; with a WebhookError
@@ -182,7 +182,8 @@ export interface Inbox extends ReadableInbox {
   accept(accepted: AcceptedEvent, options?: AcceptOptions): MaybePromise<Acceptance>
   /**
    * Accepts the event, makes one attempt and returns its result; a duplicate that arrives meanwhile gets the same
-   * result (on Workers, `in-progress`). A failure releases the event's key, so the sender's retry is handled. Required for `ack: 'handled'`.
+   * result (on Workers, `in-progress`). A failure releases the event's key, so the sender's retry is handled. Required
+   * for `ack: 'handled'`.
    */
   handleNow?(accepted: AcceptedEvent): Promise<ImmediateResult>
   /**

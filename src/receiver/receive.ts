@@ -89,16 +89,16 @@ export class DeliveryPath {
     try {
       this.#guard(delivery)
       // The body of a forged delivery is read only if the verifier needs it.
-      const reading = this.#options.verifier.needsBytes ? this.#read(delivery) : undefined
-      const signed = isPromise(reading) ? await reading : reading
-      const verifying = this.#verify(delivery, signed)
+      const early = this.#options.verifier.needsBytes ? this.#read(delivery) : undefined
+      const earlyBody = isPromise(early) ? await early : early
+      const verifying = this.#verify(delivery, earlyBody)
       const vouched = isPromise(verifying) ? await verifying : verifying
       if (isRejection(vouched)) return this.#reject(vouched, startedAt, event, span)
-      const rest = signed ?? this.#read(delivery)
-      const body = isPromise(rest) ? await rest : rest
+      const reading = earlyBody ?? this.#read(delivery)
+      const body = isPromise(reading) ? await reading : reading
       this.#senderChanges.checkSignature(delivery)
-      const parsing = this.#parse(delivery, body, vouched, span)
-      event = isPromise(parsing) ? await parsing : parsing
+      const parsed = this.#parse(delivery, body, vouched, span)
+      event = isPromise(parsed) ? await parsed : parsed
       this.#senderChanges.check(event)
       const accepting = this.#accept(event, delivery, span)
       const outcome = isPromise(accepting) ? await accepting : accepting

@@ -232,22 +232,22 @@ describe('a partial attempt', () => {
   const isPartial = true
 
   test('leaves the event to another process once the handlers of this one have succeeded', async () => {
-    const { result, outcomes } = await attempted({ a() {}, b() {} }, { isPartial, completed: ['a'] })
+    const { result, outcomes } = await attempted({ a() {}, b() {} }, { lacksHandlers: isPartial, completed: ['a'] })
     expect(result).toEqual({ ...released, completed: ['a', 'b'] })
     expect(outcomes).toEqual(['released'])
   })
 
   test('does not fail if this process has no handler at all', async () => {
-    const { result, outcomes, warnings } = await attempted({}, { isPartial })
+    const { result, outcomes, warnings } = await attempted({}, { lacksHandlers: isPartial })
     expect(result).toEqual({ ...released, completed: [] })
     expect([outcomes, warnings]).toEqual([['released'], []])
   })
 
   test('fails as any other if a handler does', async () => {
     const retry = { attempts: 2, delayAfter: () => 7 }
-    const first = await attempted({ a: fails, b() {} }, { isPartial }, retry)
+    const first = await attempted({ a: fails, b() {} }, { lacksHandlers: isPartial }, retry)
     expect(first.result).toMatchObject({ status: 'retry', delayMs: 7, completed: ['b'], failures: [{ handler: 'a' }] })
-    const last = await attempted({ a: fails, b() {} }, { isPartial, number: 2 }, retry)
+    const last = await attempted({ a: fails, b() {} }, { lacksHandlers: isPartial, number: 2 }, retry)
     expect(last.result).toMatchObject({ status: 'dead', completed: ['b'], failures: [{ handler: 'a' }] })
     expect([first.outcomes, last.outcomes]).toEqual([['retried'], ['dead-lettered']])
   })
@@ -256,11 +256,15 @@ describe('a partial attempt', () => {
     const retry = { attempts: 2, delayAfter: () => 7 }
     const never = () => Promise.reject(new PermanentFailure('no'))
     const failed = { handler: 'a', message: 'PermanentFailure: no' }
-    const first = await attempted({ a: never, b() {} }, { isPartial }, retry)
+    const first = await attempted({ a: never, b() {} }, { lacksHandlers: isPartial }, retry)
     const failures = [{ ...failed, final: true as const }]
     expect(first.result).toMatchObject({ status: 'retry', delayMs: 0, completed: ['b'], failures })
     expect([first.outcomes, first.reports]).toEqual([['retried'], ['a dead-lettered', 'b handled']])
-    const again = await attempted({ a: never, b() {} }, { isPartial, number: 2, completed: ['b'], failures }, retry)
+    const again = await attempted(
+      { a: never, b() {} },
+      { lacksHandlers: isPartial, number: 2, completed: ['b'], failures },
+      retry,
+    )
     expect(again.result).toEqual({ ...released, completed: ['b'] })
     expect([again.outcomes, again.reports]).toEqual([['released'], []])
     const last = await attempted({ c() {} }, { number: 2, completed: ['b'], failures }, retry)

@@ -243,7 +243,7 @@ function* wronglyDead({ events, attempts }: Plan, journal: Journal): Iterable<st
   const kills = journal.storageFaults.filter(({ name }) => name.startsWith('killed'))
   for (const [number, messages] of journal.deadLetters) {
     const runs = journal.runs.filter(({ event, attempt }) => event === number && attempt >= attempts)
-    if (messages.some((message) => message.includes('cut off'))) {
+    if (messages.some((message) => message.includes('times while handling it'))) {
       if (!events[number]?.isFatal && kills.length < maxCrashes)
         yield `event ${number} became a dead letter because of crashes that it did not cause`
     } else if (

@@ -67,7 +67,7 @@ export class BullmqAttempt extends LazyAbort implements Attempt, OwingAttempt, O
   readonly owed: readonly string[] | undefined
   readonly lease: LeaseClock
   run: Attempt['run']
-  isPartial = false
+  lacksHandlers = false
   isElsewhere = false
   missing: readonly string[] = []
   readonly isPaused: (handler: string) => boolean

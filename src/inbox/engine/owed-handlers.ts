@@ -13,7 +13,7 @@ export interface OwingAttempt {
   readonly completed: readonly string[]
   readonly failures?: readonly HandlerFailure[] | undefined
   /** `true` if the event still owes handlers that this process lacks. */
-  isPartial: boolean
+  lacksHandlers: boolean
   /** `true` if another process may have some of those; `false` if they are awaited after a crash. */
   isElsewhere: boolean
   /** Owed handlers that were removed for good. */
@@ -86,7 +86,7 @@ export class OwedHandlers {
     lacking: readonly string[],
     isDone: boolean,
   ): Promise<DeadResult | undefined> {
-    attempt.isPartial = attempt.isElsewhere = true
+    attempt.lacksHandlers = attempt.isElsewhere = true
     // If the storage can't tell, assume that other processes have them.
     const published = await this.#published().catch(() => undefined)
     if (published === undefined) return undefined
@@ -96,7 +96,7 @@ export class OwedHandlers {
       (name) => !live.some((handler) => handler.name === name && (handler.types?.includes(type) ?? true)),
     )
     attempt.missing = absent.filter((name) => published.removed.includes(name))
-    attempt.isPartial = attempt.missing.length < lacking.length
+    attempt.lacksHandlers = attempt.missing.length < lacking.length
     attempt.isElsewhere = absent.length < lacking.length
     const awaited = absent.filter((name) => !published.removed.includes(name))
     this.#warnAbsent(awaited, lacking, accepted)

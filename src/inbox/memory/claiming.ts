@@ -147,7 +147,7 @@ export class ClaimingInbox extends MemoryInbox {
   }
 
   protected override async attempt(job: Job): Promise<AttemptResult> {
-    await this.#claims.renewed?.(job.key)
+    await this.#claims.untilRenewed?.(job.key)
     // Its lease may have been lost, or the inbox may have closed.
     if (job.hasEnded) return stopped
     const attempt = new JobAttempt(job, this.engine, () => this.#claims.isOver?.(job.key) === true)

@@ -28,7 +28,7 @@ export class SqlAttempt extends LazyAbort implements Attempt, OwingAttempt, Held
   readonly late: boolean
   completed: readonly string[]
   run: Attempt['run']
-  isPartial = false
+  lacksHandlers = false
   isElsewhere = false
   missing: readonly string[] = []
   /** Set when its handlers begin or resume (ms since the epoch), `undefined` while it waits. */

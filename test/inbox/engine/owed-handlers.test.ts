@@ -15,7 +15,7 @@ function deciding(live: () => readonly HandlerName[], own: readonly string[] = [
   const read = async () => ({ live: [live()], removed })
   const owed = new OwedHandlers({ handlersOf: () => own, logger }, ttlMs, read)
   const decide = async (names: readonly string[] | undefined, earlier: Partial<OwingAttempt> = {}) => {
-    const attempt: OwingAttempt = { completed: [], ...earlier, isPartial: false, isElsewhere: false, missing: [] }
+    const attempt: OwingAttempt = { completed: [], ...earlier, lacksHandlers: false, isElsewhere: false, missing: [] }
     const dead = await owed.check(attempt, { accepted: { ...eventOf('one'), receivedAt: new Date(0) }, owed: names })
     return { ...attempt, dead }
   }
@@ -24,17 +24,17 @@ function deciding(live: () => readonly HandlerName[], own: readonly string[] = [
 
 test('an attempt is partial if another process has a handler that the event owes', async () => {
   const { decide } = deciding(() => [{ name: 'b' }])
-  expect(await decide(['a', 'b'])).toMatchObject({ isPartial: true, missing: [] })
-  expect(await decide(['a', 'b', 'gone'])).toMatchObject({ isPartial: true, missing: ['gone'] })
-  expect(await decide(['a', 'gone'])).toMatchObject({ isPartial: false, isElsewhere: false, missing: ['gone'] })
+  expect(await decide(['a', 'b'])).toMatchObject({ lacksHandlers: true, missing: [] })
+  expect(await decide(['a', 'b', 'gone'])).toMatchObject({ lacksHandlers: true, missing: ['gone'] })
+  expect(await decide(['a', 'gone'])).toMatchObject({ lacksHandlers: false, isElsewhere: false, missing: ['gone'] })
 })
 
 test('an attempt is whole if nothing is owed that this process lacks', async () => {
   const { decide } = deciding(() => [{ name: 'b' }])
   for (const owed of [undefined, [], ['a']])
-    expect(await decide(owed)).toMatchObject({ isPartial: false, isElsewhere: false, missing: [] })
+    expect(await decide(owed)).toMatchObject({ lacksHandlers: false, isElsewhere: false, missing: [] })
   expect(await decide(['a', 'b'], { completed: ['b'] })).toMatchObject({
-    isPartial: false,
+    lacksHandlers: false,
     isElsewhere: false,
     missing: [],
   })
@@ -42,14 +42,14 @@ test('an attempt is whole if nothing is owed that this process lacks', async () 
 
 test('a handler of another event type is another handler', async () => {
   const { decide } = deciding(() => [{ name: 'gone', types: ['encoding.started'] }])
-  expect(await decide(['gone'])).toMatchObject({ isPartial: false, isElsewhere: false, missing: ['gone'] })
+  expect(await decide(['gone'])).toMatchObject({ lacksHandlers: false, isElsewhere: false, missing: ['gone'] })
 })
 
 test('a handler that no process has, and that none has removed, stays owed', async () => {
   vi.setSystemTime(ttlMs)
   const { decide, lines } = deciding(() => [])
   for (const _ of [1, 2])
-    expect(await decide(['a', 'b'])).toMatchObject({ isPartial: true, missing: [], dead: undefined })
+    expect(await decide(['a', 'b'])).toMatchObject({ lacksHandlers: true, missing: [], dead: undefined })
   expect(lines.map(({ level, details }) => [level, details.handler])).toEqual([['warn', 'b']])
 })
 
@@ -57,7 +57,7 @@ test('an event is a dead letter once a handler that no process has was owed for 
   vi.setSystemTime(ttlMs + 1)
   const final = { handler: 'c', message: 'no', final: true } as const
   const { decide } = deciding(() => [], ['a', 'c'])
-  expect(await decide(['a', 'b', 'c'])).toMatchObject({ isPartial: true, dead: undefined })
+  expect(await decide(['a', 'b', 'c'])).toMatchObject({ lacksHandlers: true, dead: undefined })
   const failures = [final, { handler: 'failing', message: 'again' }]
   const { dead } = await decide(['a', 'b', 'c', 'gone'], { completed: ['a'], failures })
   const message = expect.stringContaining('no process has this handler')
@@ -67,14 +67,14 @@ test('an event is a dead letter once a handler that no process has was owed for 
 test('an event of any age is left to a process that has one of its handlers', async () => {
   vi.setSystemTime(10 * ttlMs)
   const { decide } = deciding(() => [{ name: 'b' }])
-  expect(await decide(['b', 'c'])).toMatchObject({ isPartial: true, dead: undefined })
+  expect(await decide(['b', 'c'])).toMatchObject({ lacksHandlers: true, dead: undefined })
 })
 
 test('an event waits if the other processes cannot be asked', async () => {
   const { decide } = deciding(() => {
     throw new Error('the storage is unreachable')
   })
-  expect(await decide(['b'])).toMatchObject({ isPartial: true, missing: [] })
+  expect(await decide(['b'])).toMatchObject({ lacksHandlers: true, missing: [] })
 })
 
 test('a removed handler is warned of ever more rarely, with the number of events', async () => {
