@@ -44,3 +44,12 @@ test('a closed inbox has given its file back, even if another process writes to 
   expect(owners()).toEqual([])
   other.close()
 })
+
+test('reports every event that waits when it closes, in order of acceptance', async () => {
+  const { inbox, calls } = started({ path: await freshPath(), concurrency: 1 })
+  const keys = Array.from({ length: 1_200 }, (_, index) => `event ${index}`)
+  await Promise.all(keys.map((key) => inbox.accept(eventOf(key))))
+  await calls.next()
+  const { unfinished } = await inbox.close({ timeoutMs: 0 })
+  expect(unfinished.map(({ event }) => event.key)).toEqual(keys)
+})
