@@ -120,10 +120,10 @@ export class HandlerRun extends LazyAbort implements TransactionScope, EndedRun 
     return this.#heard(transaction)
   }
 
-  /** Hears whether the handler waits for its transaction. If it does not, the run fails as the transaction does. */
+  /** Returns the transaction to the handler. If the handler never waits for it, the run fails when the transaction does. */
   #heard<Result>(transaction: Promise<Result>): Promise<Result> {
     const given = new HeardPromise<Result>((resolve, reject) => void transaction.then(resolve, reject))
-    // A transaction that fails unheard must not end the process. Not `given.catch`, which would be heard.
+    // Node ends the process on a rejection that nobody handles. `given.catch` would count as the handler's own.
     Promise.prototype.then.call(given, undefined, (error) => {
       this.#unheard = () => (given.isHeard ? undefined : { error })
     })

@@ -93,7 +93,7 @@ export class Limiter {
   #running = 0
   #timer: Timer | undefined
   #meanMs = 1_000
-  /** When the last event that was released comes back (`performance.now()`, ms). */
+  /** When the last released event is due again (`performance.now()`, ms). */
   #releasedUntil = 0
 
   constructor({ concurrency = Number.POSITIVE_INFINITY, rate }: Limits) {

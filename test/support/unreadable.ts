@@ -4,9 +4,11 @@ import { urlToken } from '../../src/index.ts'
 export const secret = 'url-token-4b81'
 export const url = `/webhooks/media?token=${secret}`
 export const genuine: Partial<ReceiverOptions> = { verify: urlToken({ secret }) }
+
 /** A payload whose media id is of the wrong type for this version. */
 export const future =
   '{"type":"encoding.finished","media_id":{"id":"m1"},"title":"A title", "emitted_at":"2026-03-01T12:00:00Z"}'
+
 /** Runs a function as a later version of this package would, which can parse `future`. */
 export async function upgraded<T>(run: () => Promise<T>): Promise<T> {
   const parse = JSON.parse

@@ -73,9 +73,9 @@ export class OwedHandlers {
    */
   check(attempt: OwingAttempt, { accepted, owed }: OwingEvent): Promise<DeadResult | undefined> | undefined {
     const own = this.#host.handlersOf(accepted.event)
-    const lacking = owed?.filter((name) => !own.includes(name) && !isOver(attempt, name))
+    const lacking = owed?.filter((name) => !own.includes(name) && !willNotRunAgain(attempt, name))
     if (!lacking?.length) return undefined
-    const isDone = own.every((name) => isOver(attempt, name))
+    const isDone = own.every((name) => willNotRunAgain(attempt, name))
     return this.#checkPublished(attempt, accepted, lacking, isDone)
   }
 
@@ -161,5 +161,7 @@ export class OwedHandlers {
 }
 
 /** Returns `true` if the handler won't run again for the event. */
-export const isOver = ({ completed, failures }: Pick<OwingAttempt, 'completed' | 'failures'>, name: string): boolean =>
-  completed.includes(name) || failures?.some(({ handler, final }) => final && handler === name) === true
+export const willNotRunAgain = (
+  { completed, failures }: Pick<OwingAttempt, 'completed' | 'failures'>,
+  name: string,
+): boolean => completed.includes(name) || failures?.some(({ handler, final }) => final && handler === name) === true

@@ -1,4 +1,4 @@
-import { isOver } from '../engine/owed-handlers.ts'
+import { willNotRunAgain } from '../engine/owed-handlers.ts'
 import type { EventRecord, Pause, ReadableInbox } from '../reading.ts'
 
 /**
@@ -14,7 +14,7 @@ export function pausedFor(record: EventRecord, pauses: readonly Pause[]): string
   // After a failed attempt, only failed handlers count: a retry for an unpaused one is due.
   const failed = failures.flatMap(({ handler, final }) => (final ? [] : handler))
   const unfinished = (owed ?? (failed.length > 0 ? failed : paused)).filter(
-    (name) => !isOver({ completed, failures }, name),
+    (name) => !willNotRunAgain({ completed, failures }, name),
   )
   if (unfinished.length === 0 || !unfinished.every((name) => paused.includes(name))) return undefined
   return unfinished.join(owed === undefined && failed.length === 0 ? ' or ' : ', ')

@@ -257,7 +257,7 @@ export class PostgresSteps implements Steps, SharedSteps {
   }
 
   replace(unreadable: string, event: NewEvent) {
-    // Locked: of two that replay it, the second one waits, and finds it gone.
+    // FOR UPDATE: the second of two replays waits for the first, and then finds the delivery gone.
     const find = query('SELECT FROM $event WHERE hash = $1::uuid AND body IS NOT NULL FOR UPDATE', unreadable)
     const replacing = { gone: sql.replacing, unreadable, since: 'now()' }
     const { parts, at } = this.#accepting([event], [event], replacing)

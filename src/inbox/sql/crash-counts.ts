@@ -30,7 +30,7 @@ export class CrashCounts {
     return this.#set(attempt, crashes, crashes + 1)
   }
 
-  /** Takes the count of an attempt back that ran alone and did not end: it has crashed nothing. */
+  /** Takes back the count of an attempt that did not end here, and so has crashed nothing. */
   async uncount(attempt: SqlAttempt): Promise<void> {
     const { crashes } = attempt.stored
     if (attempt.isCounted) await this.#set(attempt, crashes + 1, crashes)

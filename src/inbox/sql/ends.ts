@@ -1,5 +1,5 @@
 import type { RetryResult } from '../engine/attempts.ts'
-import { isOver, isRelease, releaseForMs } from '../engine/owed-handlers.ts'
+import { isRelease, releaseForMs, willNotRunAgain } from '../engine/owed-handlers.ts'
 import { withFailure } from '../engine/stored.ts'
 import type { AttemptResult, InboxHost } from '../inbox.ts'
 import type { SqlAttempt } from './attempt.ts'
@@ -58,7 +58,7 @@ function released(attempt: SqlAttempt, { delayMs, completed }: RetryResult, opti
 function awaited(attempt: SqlAttempt, completed: readonly string[], { host }: EndingOptions): readonly string[] {
   const { accepted, owed = [], missing, failures } = attempt
   const { event } = accepted
-  const isLeft = (name: string) => !isOver({ completed, failures }, name)
+  const isLeft = (name: string) => !willNotRunAgain({ completed, failures }, name)
   if (host.handlersOf(event).some(isLeft)) return []
   const left = owed.filter((name) => isLeft(name) && !missing.includes(name))
   return awaitedNames(left, event.type, ownNames(host.handlers()))

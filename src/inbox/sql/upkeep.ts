@@ -19,7 +19,7 @@ const retryMs = 1_000
 
 const firstExpiryMs = 500
 
-/** A database that asks for its next page so late (ms) has nothing left that expires soon. How long that is good for. */
+/** A delay as long as this (ms) means that a walk through all rows has ended, and how long its result holds (ms). */
 const doneMs = 10_000
 const recentMs = 3_600_000
 

@@ -209,7 +209,7 @@ export class SqliteSteps implements Steps {
     }
     // Not before the commit: a correction that fails is made again.
     const committed = () => {
-      this.#latest = corrected ?? this.#latest
+      if (corrected !== undefined) this.#latest = corrected
     }
     return { run, committed }
   }

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { createClient, type Transaction } from '@libsql/client'
 import { describe, expect, test } from 'vitest'
+import { everyFeature } from '../../contract/every-feature.ts'
 import { databaseContract } from '../../contract/suites/database.ts'
 import { inboxContract } from '../../contract/suites/inbox.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -34,15 +35,6 @@ describe('the inbox', () => {
       return { inbox: libsqlInbox(url), transactions, close: () => client.close() }
     },
     { test, expect },
-    {
-      transactions: true,
-      reads: true,
-      keepsUnreadable: true,
-      expects: true,
-      pauses: true,
-      strict: true,
-      limits: true,
-      late: true,
-    },
+    everyFeature,
   )
 })

@@ -6,10 +6,19 @@ import { nothing, watched } from './watched.ts'
 
 const month = 30 * 24 * 3_600_000
 
-/** Makes a file whose event was to be retried after `delayMs`, by a process whose clock was off. */
-async function fileOfClock(offMs: number, delayMs: number): Promise<string> {
+/** Runs a function by a clock that is off. */
+async function byClock<T>(offMs: number, run: () => Promise<T>): Promise<T> {
   vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + offMs })
   try {
+    return await run()
+  } finally {
+    vi.useRealTimers()
+  }
+}
+
+/** Makes a file whose event was to be retried after `delayMs`, by a process whose clock was off. */
+async function fileOfClock(offMs: number, delayMs: number): Promise<string> {
+  return byClock(offMs, async () => {
     const path = await freshPath()
     const { inbox, calls } = started({ path })
     await inbox.accept(eventOf('retried'))
@@ -17,10 +26,8 @@ async function fileOfClock(offMs: number, delayMs: number): Promise<string> {
     call.finish({ status: 'retry', delayMs, completed: [], failures: [] })
     // Its retry is on disk once a later event is.
     await inbox.accept(eventOf('later'))
-    return await crashed(path)
-  } finally {
-    vi.useRealTimers()
-  }
+    return crashed(path)
+  })
 }
 
 test.each([
@@ -74,12 +81,9 @@ test('a lane that was left while the clock was a month ahead does not wait, alth
   const call = await calls.next()
   call.finish({ status: 'retry', delayMs: 60_000, completed: [], failures: [] })
   expect((await calls.next()).event.key).toBe('second')
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + month })
-  try {
+  await byClock(month, async () => {
     await inbox.close({ timeoutMs: 1 })
-  } finally {
-    vi.useRealTimers()
-  }
+  })
   expect((await started({ path }).calls.next()).event.key).toBe('second')
 })
 
@@ -87,32 +91,26 @@ test('a retry recorded while the clock was a month ahead runs in the same proces
   const { inbox, calls } = started({ path: await freshPath() })
   await inbox.accept(eventOf('before'))
   ;(await calls.next()).finish()
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + month })
-  try {
+  await byClock(month, async () => {
     await inbox.accept(eventOf('retried'))
     const call = await calls.next()
     call.finish({ status: 'retry', delayMs: 100, completed: [], failures: [] })
     await until(async () => (await inbox.stats()).retrying === 1)
-  } finally {
-    vi.useRealTimers()
-  }
+  })
   expect((await calls.next()).attempt.number).toBe(2)
 })
 
 test('a retry recorded while the clock was a month ahead runs, although the first correction could not be committed', async () => {
   const { database, failing, ran } = watched(await freshPath())
   const { inbox, calls } = started({ database })
-  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + month })
-  try {
+  await byClock(month, async () => {
     await inbox.accept(eventOf('retried'))
     const call = await calls.next()
     call.finish({ status: 'retry', delayMs: 100, completed: [], failures: [] })
     await until(async () => (await inbox.stats()).retrying === 1)
     ran.length = 0
     failing.sql = /^COMMIT/
-  } finally {
-    vi.useRealTimers()
-  }
+  })
   await until(async () => {
     const corrected = ran.findIndex((sql) => sql.startsWith('UPDATE inbox_expectation SET due_at = ?'))
     return corrected !== -1 && ran.slice(corrected).some((sql) => sql.startsWith('COMMIT'))

@@ -63,27 +63,27 @@ export class LiveSendings {
     return sending
   }
 
-  /** @param lane where its deliveries queue */
+  /** @param queue where its deliveries wait for their turn */
   async run(
     created: Sending,
-    lane: string,
-    deliver: (run: LiveSending) => Promise<readonly DeliveryRecord[]>,
+    queue: string,
+    deliver: (live: LiveSending) => Promise<readonly DeliveryRecord[]>,
   ): Promise<Sending> {
     const { id, webhookId } = created
-    const run = { webhookId, cut: new AbortController(), stop: new AbortController() }
+    const unfinished = { webhookId, cut: new AbortController(), stop: new AbortController() }
     const deliveriesSoFar = (error: unknown) => {
-      if (!run.stop.signal.aborted) throw error
+      if (!unfinished.stop.signal.aborted) throw error
       return withoutRetry((this.#records.get(id) as Sending).deliveries)
     }
-    this.#unfinished.add(run)
+    this.#unfinished.add(unfinished)
     if (this.#profile === 'documented') this.#triggered(created)
     try {
-      const deliveries = await deliver(this.#makeRun(id, lane, run)).catch(deliveriesSoFar)
+      const deliveries = await deliver(this.#makeLive(id, queue, unfinished)).catch(deliveriesSoFar)
       const sending = this.#change(id, { deliveries, state: isAcknowledged(deliveries) ? 'acknowledged' : 'failed' })
       if (this.#profile === 'observed' && sending.state === 'acknowledged') this.#triggered(sending)
       return sending
     } finally {
-      this.#unfinished.delete(run)
+      this.#unfinished.delete(unfinished)
     }
   }
 
@@ -97,15 +97,15 @@ export class LiveSendings {
 
   /** Gives up a webhook's unfinished sendings. Deliveries in progress finish. */
   stop(webhookId: string): void {
-    for (const run of this.#unfinished) if (run.webhookId === webhookId) run.stop.abort()
+    for (const each of this.#unfinished) if (each.webhookId === webhookId) each.stop.abort()
   }
 
-  #makeRun(id: string, lane: string, { cut, stop }: UnfinishedSending): LiveSending {
+  #makeLive(id: string, queue: string, { cut, stop }: UnfinishedSending): LiveSending {
     return {
       signal: cut.signal,
       stop: stop.signal,
       turn: async () => {
-        const endTurn = await this.#turns.take(lane, stop.signal)
+        const endTurn = await this.#turns.take(queue, stop.signal)
         this.#change(id, { state: 'delivering' })
         return endTurn
       },

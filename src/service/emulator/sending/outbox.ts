@@ -32,8 +32,8 @@ export interface SendingTarget {
   readonly url: string
 }
 
-/** The lane of test deliveries. They don't queue behind events, because a caller waits for the result. */
-const testLane = 'test deliveries'
+/** The queue of test deliveries. They don't queue behind events, because a caller waits for the result. */
+const testQueue = 'test deliveries'
 
 /**
  * Sends events to webhooks concurrently and records every delivery. A returned `Sending` is a snapshot; `get` returns
@@ -42,17 +42,17 @@ const testLane = 'test deliveries'
  */
 export class Outbox {
   readonly #profile: Profile
-  readonly #sender: Courier
-  readonly #tester: Courier
+  readonly #courier: Courier
+  readonly #testCourier: Courier
   readonly #holds: Holds
   readonly #records: RecentItems<Sending>
-  readonly #runs: LiveSendings
+  readonly #live: LiveSendings
   #closed = false
 
   constructor({ profile, timeScale, maxWaiting, maxRecords, clock, changes, triggered, delivered }: OutboxOptions) {
     this.#profile = profile
-    this.#sender = createCourier({ profile, timeScale, clock })
-    this.#tester = createCourier({ timeoutMs: testTimeoutMs, clock })
+    this.#courier = createCourier({ profile, timeScale, clock })
+    this.#testCourier = createCourier({ timeoutMs: testTimeoutMs, clock })
     this.#holds = new Holds(timeScale)
     this.#records = new RecentItems({
       name: 'events',
@@ -61,7 +61,7 @@ export class Outbox {
       maxEnded: maxRecords,
       onChange: (id) => changes.notify({ kind: 'sendings', id }),
     })
-    this.#runs = new LiveSendings({ records: this.#records, clock, profile, triggered, delivered })
+    this.#live = new LiveSendings({ records: this.#records, clock, profile, triggered, delivered })
   }
 
   /** @param body an edited body; the payload's by default */
@@ -87,11 +87,11 @@ export class Outbox {
     this.#checkTargets([target])
     const signer = sign && signerFor(sign, makeEventId(flatBody(payload)))
     const behaviour = { ...(format && { format }), ...(sign && { sign }) }
-    const sending = this.#runs.create({ webhookId: target.id, url: target.url, payload, behaviour })
-    const checked = await this.#runs.run(sending, testLane, async ({ signal, turn }) => {
+    const sending = this.#live.create({ webhookId: target.id, url: target.url, payload, behaviour })
+    const checked = await this.#live.run(sending, testQueue, async ({ signal, turn }) => {
       const endTurn = await turn()
       const options = { sign: signer, signal }
-      const delivery = await this.#tester.deliver(target.url, makeBody(payload, format), options).finally(endTurn)
+      const delivery = await this.#testCourier.deliver(target.url, makeBody(payload, format), options).finally(endTurn)
       return [this.#profile === 'observed' ? needing200(delivery) : delivery]
     })
     if (checked.deliveries.length > 0) return checked
@@ -114,13 +114,13 @@ export class Outbox {
 
   /** Gives up a webhook's unfinished sendings, for example after it was deleted. Deliveries in progress finish. */
   stop(webhookId: string): void {
-    this.#runs.stop(webhookId)
+    this.#live.stop(webhookId)
   }
 
   /** Gives up unfinished sendings and cuts off deliveries in progress. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#runs.abort()
+    this.#live.abort()
     await this.idle()
   }
 
@@ -135,14 +135,14 @@ export class Outbox {
     const { format, sign, fault } = behaviour
     const signer = sign && signerFor(sign, makeEventId(body ?? flatBody(payload)))
     const fields = { webhookId, url, payload, ...(body !== undefined && { body }), behaviour }
-    const sending = this.#runs.create(fields, fault === 'drop' ? 'dropped' : 'waiting')
+    const sending = this.#live.create(fields, fault === 'drop' ? 'dropped' : 'waiting')
     if (fault === 'drop') return sending
 
     const overtaken = this.#holds.overtake(webhookId)
-    void this.#runs.run(sending, webhookId, async (run) => {
-      if (fault === 'reorder' && overtaken === undefined) await this.#holds.hold(webhookId, run.stop)
+    void this.#live.run(sending, webhookId, async (live) => {
+      if (fault === 'reorder' && overtaken === undefined) await this.#holds.hold(webhookId, live.stop)
       const turn = async () => {
-        const endTurn = await run.turn()
+        const endTurn = await live.turn()
         return () => {
           endTurn()
           overtaken?.()
@@ -150,7 +150,7 @@ export class Outbox {
       }
       const deliveryFault = fault === 'reorder' ? undefined : fault
       const sent = body ?? makeBody(payload, format)
-      return this.#sender.send(url, sent, { ...run, turn, fault: deliveryFault, sign: signer })
+      return this.#courier.send(url, sent, { ...live, turn, fault: deliveryFault, sign: signer })
     })
     return sending
   }

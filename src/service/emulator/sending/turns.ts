@@ -3,21 +3,21 @@ interface Waiter {
   next?: Waiter
 }
 
-/** Turns in use and the FIFO of waiters. */
-interface Line {
+/** Turns that one webhook uses, and those that wait for one, first in, first out. */
+interface WaitingQueue {
   taken: number
   first?: Waiter | undefined
   last?: Waiter | undefined
 }
 
 /**
- * Limits concurrent turns. FIFO within a lane. A lane may take no more turns than it leaves free, so a slow one can't
- * starve the others: a single lane gets at most half of all turns, two lanes a third each, and so on.
+ * Limits concurrent turns. FIFO within a queue. A queue may take no more turns than it leaves free, so a slow one can't
+ * starve the others: a single queue gets at most half of all turns, two queues a third each, and so on.
  */
 export class SendingTurns {
   #free: number
-  /** Round-robin order: new and just-served lanes go last. */
-  readonly #lines = new Map<string, Line>()
+  /** Round-robin order: new and just-served queues go last. */
+  readonly #queues = new Map<string, WaitingQueue>()
 
   constructor(maxConcurrent: number) {
     this.#free = maxConcurrent
@@ -25,39 +25,39 @@ export class SendingTurns {
 
   /** Waits for a turn and returns a function that ends it. If the signal has aborted by then, throws its reason. */
   async take(name: string, signal: AbortSignal): Promise<() => void> {
-    const lane = this.#lines.get(name) ?? { taken: 0 }
-    this.#lines.set(name, lane)
+    const queue = this.#queues.get(name) ?? { taken: 0 }
+    this.#queues.set(name, queue)
     await new Promise<void>((start) => {
       const waiter = { start }
-      if (lane.last) lane.last.next = waiter
-      else lane.first = waiter
-      lane.last = waiter
+      if (queue.last) queue.last.next = waiter
+      else queue.first = waiter
+      queue.last = waiter
       this.#startNext()
     })
-    if (signal.aborted) this.#end(name, lane)
+    if (signal.aborted) this.#end(name, queue)
     signal.throwIfAborted()
-    return () => this.#end(name, lane)
+    return () => this.#end(name, queue)
   }
 
-  #end(name: string, lane: Line): void {
+  #end(name: string, queue: WaitingQueue): void {
     this.#free += 1
-    lane.taken -= 1
-    if (lane.taken === 0 && lane.first === undefined) this.#lines.delete(name)
+    queue.taken -= 1
+    if (queue.taken === 0 && queue.first === undefined) this.#queues.delete(name)
     this.#startNext()
   }
 
   #startNext(): void {
-    for (const [name, lane] of this.#lines) {
+    for (const [name, queue] of this.#queues) {
       if (this.#free === 0) return
-      if (lane.first === undefined || lane.taken >= this.#free) continue
-      const { start, next } = lane.first
-      lane.first = next
-      if (next === undefined) lane.last = undefined
-      lane.taken += 1
+      if (queue.first === undefined || queue.taken >= this.#free) continue
+      const { start, next } = queue.first
+      queue.first = next
+      if (next === undefined) queue.last = undefined
+      queue.taken += 1
       this.#free -= 1
-      // Move the lane to the end of the line.
-      this.#lines.delete(name)
-      this.#lines.set(name, lane)
+      // Its queue goes to the end of the round.
+      this.#queues.delete(name)
+      this.#queues.set(name, queue)
       start()
     }
   }
