@@ -1,7 +1,7 @@
 import { sizeOf } from '../events/json.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { Parsing } from '../events/parse.ts'
-import type { AcceptedEvent, ImmediateResult, Inbox } from '../inbox/inbox.ts'
+import type { ImmediateResult, Inbox } from '../inbox/inbox.ts'
 import type { Logger } from '../internal/logger.ts'
 import { within } from '../internal/timers.ts'
 import { AcceptedEvents } from './accepted-events.ts'
@@ -19,7 +19,7 @@ export class Conflicts {
   readonly #inbox: Inbox
   readonly #report: (report: ConflictReport) => void
   readonly #logger: Logger
-  /** Keys of events in `handleNow`. */
+  /** Keys of events that are being handled, with `ack: 'handled'`. */
   readonly #handling = new Set<string>()
   #bytes = 0
   #reading: Promise<void> = Promise.resolve()
@@ -31,18 +31,15 @@ export class Conflicts {
     this.#logger = logger
   }
 
-  /** Calls the inbox's `handleNow`. A delivery that joins an attempt gets its result, so it is compared here. */
-  async handleNow(accepted: AcceptedEvent): Promise<ImmediateResult> {
-    const { event } = accepted
-    const joins = this.#handling.has(event.key)
+  /** Compares the deliveries of an event that is being handled: each gets the result of the first. */
+  watch(event: MediaEvent, handling: Promise<ImmediateResult>): void {
+    const isFirst = !this.#handling.has(event.key)
     this.#handling.add(event.key)
-    try {
-      const result = await (this.#inbox as Required<Inbox>).handleNow(accepted)
-      if (result === 'handled') joins ? this.#compare(event) : this.accepted.remember(event)
-      return result
-    } finally {
-      if (!joins) this.#handling.delete(event.key)
+    const ended = (result?: ImmediateResult) => {
+      if (isFirst) this.#handling.delete(event.key)
+      if (result === 'handled') isFirst ? this.accepted.remember(event) : this.#compare(event)
     }
+    void handling.then(ended, () => ended())
   }
 
   duplicate(event: MediaEvent): void {

@@ -24,14 +24,15 @@ import type { Reporter } from './reporter.ts'
 import { SenderChanges } from './sender-changes.ts'
 import {
   accept,
-  acceptAndHandle,
   guard,
+  handleNow,
   isRejection,
   keepUnreadable,
   readBody,
   type Verified,
   type VerifiedDelivery,
   verifyDelivery,
+  waitUntilHandled,
 } from './steps.ts'
 import type { DeliverySpan } from './telemetry.ts'
 
@@ -166,9 +167,10 @@ export class DeliveryPath {
     const accepted = { event, receivedAt: new Date(), trace: reporter.readTrace(span) }
     const keepAlive =
       waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
-    return ack === 'accepted'
-      ? accept(inbox, accepted, keepAlive)
-      : acceptAndHandle(this.#conflicts, accepted, ackTimeoutMs, keepAlive)
+    if (ack === 'accepted') return accept(inbox, accepted, keepAlive)
+    const handling = handleNow(inbox, accepted)
+    this.#conflicts.watch(event, handling)
+    return waitUntilHandled(handling, ackTimeoutMs, keepAlive)
   }
 
   #acknowledge(outcome: Success, startedAt: number, event: MediaEvent, span?: DeliverySpan): Acknowledgement {

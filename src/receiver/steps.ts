@@ -1,6 +1,6 @@
 import { WebhookError } from '../errors.ts'
 import { keepInput, type Parsing, type Vouched } from '../events/parse.ts'
-import type { Acceptance, AcceptedEvent, AcceptOptions, Inbox } from '../inbox/inbox.ts'
+import type { Acceptance, AcceptedEvent, AcceptOptions, ImmediateResult, Inbox } from '../inbox/inbox.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
@@ -189,16 +189,26 @@ function checkRoom(acceptance: Acceptance): 'accepted' | 'duplicate' {
 }
 
 /**
- * Handles the event now and waits up to `timeoutMs` for the result. After that the handlers continue.
+ * Accepts the event and handles it in this call.
+ * @throws WebhookError `unavailable`; the event was not stored
+ */
+export async function handleNow(inbox: Inbox, accepted: AcceptedEvent): Promise<ImmediateResult> {
+  try {
+    return await (inbox as Required<Inbox>).handleNow(accepted)
+  } catch (error) {
+    return unavailable(error)
+  }
+}
+
+/**
+ * Waits up to `timeoutMs` for the result of {@link handleNow}. After that the handlers continue.
  * @throws WebhookError `handler_failed`, `in_progress`, `overloaded`, `closing` or `unavailable`
  */
-export async function acceptAndHandle(
-  inbox: Pick<Required<Inbox>, 'handleNow'>,
-  accepted: AcceptedEvent,
+export async function waitUntilHandled(
+  handling: Promise<ImmediateResult>,
   timeoutMs: number,
   waitUntil: AcceptOptions['waitUntil'],
 ): Promise<'handled' | 'duplicate'> {
-  const handling = inbox.handleNow(accepted).catch(unavailable)
   waitUntil?.(handling.catch(() => {}))
   const result = await within(timeoutMs, handling, () => 'in-progress' as const)
   if (result === 'overloaded') throw overloaded()
