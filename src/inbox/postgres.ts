@@ -7,6 +7,7 @@ import { PostgresDatabase } from './postgres/database.ts'
 import { checkSchemaName, standardSchema } from './postgres/schema.ts'
 import { SqlInbox } from './sql/inbox.ts'
 
+export { poolOf } from './postgres/client-pool.ts'
 export { type InboxDatabaseOptions, migrate, openInboxDatabase } from './postgres/inspection.ts'
 export { migrationSql } from './postgres/schema.ts'
 

@@ -22,7 +22,8 @@ describe('pgliteInbox', () => {
       const { rows } = await db.query<{ content: string }>('SELECT content FROM written WHERE subject = $1', [number])
       return rows.map(({ content }) => content)
     }
-    return { inbox: pgliteInbox({ db, schema: `subject ${number}` }), transactions: { write, texts } }
+    const run = (client: PoolClient, sql: string) => client.query(sql)
+    return { inbox: pgliteInbox({ db, schema: `subject ${number}` }), transactions: { write, texts, run } }
   }
   inboxContract(subject, { test, expect }, everyFeature)
 })

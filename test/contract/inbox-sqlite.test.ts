@@ -11,6 +11,7 @@ function textsIn(path: string) {
   database.exec('CREATE TABLE written (content TEXT)')
   return {
     write: (client: SqliteDatabase, text: string) => client.prepare('INSERT INTO written VALUES (?)').run(text),
+    run: (client: SqliteDatabase, sql: string) => void client.exec(sql),
     texts: () =>
       (database.prepare('SELECT content FROM written').all() as { content: string }[]).map((row) => row.content),
     close: () => database.close(),

@@ -33,7 +33,7 @@ export function postgresContract(
         (await server.query('SELECT content FROM written WHERE subject = $1', [number])).map(({ content }) => content)
       return {
         inbox: postgresInbox({ connection: server.url, schema: `${schema} ${number}`, ...options }),
-        transactions: { write, texts },
+        transactions: { write, texts, run: (client: PoolClient, sql: string) => client.query(sql) },
       }
     }
     inboxContract(subject, { test, expect }, everyFeature)

@@ -62,6 +62,7 @@ const subjectOf = (wrong: Wrong) => async (): Promise<InboxSubject> => {
   return {
     inbox,
     transactions: {
+      run: (client: SqliteDatabase, sql) => void client.exec(sql),
       write: (client: SqliteDatabase, text) => client.prepare('INSERT INTO written VALUES (?)').run(text),
       texts: () =>
         (database.prepare('SELECT content FROM written').all() as { content: string }[]).map((row) => row.content),
@@ -93,6 +94,12 @@ const together: Wrong = () => {
     }) as Transaction,
   })
 }
+
+/** An inbox that drops the BEGIN, COMMIT and ROLLBACK of a handler's function. */
+const withoutControl = withTransaction(({ transaction }, scope, run) =>
+  transaction(scope, ((client: SqliteDatabase) =>
+    (run as Run)({ exec() {}, prepare: (sql) => client.prepare(sql), close() {} })) as never),
+)
 
 /** The fault, the inbox that has it, the check that catches it, and the message of that check. */
 const wrongInboxes: [string, Wrong, string, string][] = [
@@ -173,6 +180,18 @@ const wrongInboxes: [string, Wrong, string, string][] = [
         attempt.number === 1 ? { completed: [] } : {},
     'keeps the record through attempts that follow, a dead letter and its replay',
     'expected [] to deeply equal [ Array(3) ]',
+  ],
+  [
+    'keeps what a nested transaction has rolled back',
+    withoutControl,
+    'makes savepoints of the transactions that its function begins',
+    "expected [ Array(5) ] to deeply equal [ 'kept', 'kept', 'kept' ]",
+  ],
+  [
+    'lets its function end the transaction',
+    withoutControl,
+    'refuses to end its transaction before its function returns',
+    "expected undefined to be 'invalid_transaction'",
   ],
   [
     'ignores the signal',

@@ -34,7 +34,7 @@ export class ObjectDatabase extends SyncDatabase {
     super(database, { ...limits, isStrict: host.order === 'strict' })
     this.#storage = storage
     this.#logger = host.logger
-    this.#runs = new RecordedRuns(database, storage.sql)
+    this.#runs = new RecordedRuns(database, storage.sql, false)
     this.#sql = prepareAll(database, wakeUps)
   }
 

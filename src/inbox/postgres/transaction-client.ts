@@ -2,6 +2,7 @@ import type { Pool, PoolClient } from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { within } from '../../internal/timers.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
+import { NestedTransactions } from '../sql/nested-transactions.ts'
 import { releaseClient, takeClient } from './pool.ts'
 import { isRefused, isStorageFailure, sqlState } from './storage-failure.ts'
 
@@ -27,6 +28,7 @@ export class TransactionClient {
   readonly lent: PoolClient
   readonly #signal: AbortSignal
   readonly #queries = new OpenQueries()
+  readonly #nested = new NestedTransactions('postgres')
   readonly #abort = () => this.#release(this.#signal.reason)
   readonly #onError = (error: Error) => {
     this.#brokenBy ??= error
@@ -37,7 +39,7 @@ export class TransactionClient {
 
   constructor(pooled: PoolClient, signal: AbortSignal) {
     this.pooled = pooled
-    this.lent = lend(pooled, this.#queries, () => this.#isLent)
+    this.lent = lend(pooled, (...args) => this.#send(args))
     this.#signal = signal
     signal.addEventListener('abort', this.#abort)
     pooled.on('error', this.#onError)
@@ -55,11 +57,12 @@ export class TransactionClient {
 
   /**
    * Resolves once all of the handler's queries have ended. It can send no more.
-   * @throws WebhookError `invalid_transaction` if one takes too long: a COMMIT would wait behind it
+   * @throws WebhookError `invalid_transaction` if one takes too long: a COMMIT would wait behind it. Or if a nested
+   * transaction is still open
    */
   async idle(): Promise<void> {
     this.#isLent = false
-    if (await this.#queries.end()) return
+    if (await this.#queries.end()) return this.#nested.checkEnded()
     const error = invalid('a query was not awaited, or a cursor not closed. Do both before the function returns')
     this.#release(error)
     throw error
@@ -95,6 +98,21 @@ export class TransactionClient {
     )
   }
 
+  /**
+   * Sends a query of the handler. Rejects late ones, since another handler may have the client by then. pg runs earlier
+   * ones in order, before COMMIT or ROLLBACK.
+   */
+  #send(args: unknown[]): unknown {
+    try {
+      if (!this.#isLent)
+        throw invalid('a query was sent after the transaction had ended. Await every query in the function')
+      nestQuery(args, this.#nested)
+    } catch (error) {
+      return refuse(args, error)
+    }
+    return this.#queries.send(this.pooled, args)
+  }
+
   #release(error?: Error): void {
     if (this.#isReleased) return
     this.#isReleased = true
@@ -108,10 +126,38 @@ export class TransactionClient {
 const invalid = (problem: string): WebhookError =>
   new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
 
-/** A query that pg drives itself, such as a cursor or a stream of rows. pg calls the method at its end. */
-interface Submittable {
-  submit?: unknown
+/** A query as an object. pg drives one with `submit` itself, such as a cursor, and calls the other method at its end. */
+interface QueryObject {
+  readonly name?: string
+  text?: string
+  readonly submit?: unknown
   handleReadyForQuery?: (...args: unknown[]) => unknown
+}
+
+const isCallback = (arg: unknown): boolean => typeof arg === 'function'
+
+/** Replaces the query's SQL by its nested form. */
+function nestQuery(args: unknown[], nested: NestedTransactions): void {
+  const [query] = args as [QueryObject | string | undefined]
+  const sql = typeof query === 'string' ? query : query?.text
+  if (typeof sql !== 'string') return
+  const text = nested.nest(sql)
+  if (text === sql) return
+  // Its name stands for another text.
+  const { name: _, ...others } = Object(query) as QueryObject
+  if (typeof query === 'string') args[0] = text
+  else if (isCallback(query?.submit)) (query as QueryObject).text = text
+  else args[0] = { ...others, text }
+}
+
+/** Rejects a query as pg does. */
+function refuse(args: readonly unknown[], error: unknown): unknown {
+  const [query] = args as [QueryObject | undefined]
+  if (isCallback(query?.submit)) throw error
+  const callback = args.find(isCallback) as ((error: unknown) => void) | undefined
+  if (callback === undefined) return Promise.reject(error)
+  process.nextTick(callback, error)
+  return undefined
 }
 
 /** A handler's queries that have not ended. */
@@ -122,11 +168,11 @@ class OpenQueries {
 
   /** Sends a query, and counts it until its end. */
   send(pooled: PoolClient, args: unknown[]): unknown {
-    const [query] = args as [Submittable | undefined]
-    const callback = args.findIndex((arg) => typeof arg === 'function')
-    const isSubmittable = typeof query?.submit === 'function'
+    const [query] = args as [QueryObject | undefined]
+    const callback = args.findIndex(isCallback)
+    const isSubmittable = isCallback(query?.submit)
     const ended = this.#begin()
-    if (isSubmittable) query.handleReadyForQuery = andThen(query.handleReadyForQuery, () => ended())
+    if (isSubmittable && query) query.handleReadyForQuery = andThen(query.handleReadyForQuery, () => ended())
     else if (callback >= 0) args[callback] = andThen(args[callback] as () => void, ended)
     try {
       const result = Reflect.apply(pooled.query, pooled, args)
@@ -165,18 +211,10 @@ const andThen = (call: ((...args: unknown[]) => unknown) | undefined, then: (err
     return call?.apply(this, args)
   }
 
-/**
- * Lends a client to a handler. Rejects late queries, since another handler may have the client by then. pg runs earlier
- * ones in order, before COMMIT or ROLLBACK.
- */
-function lend(pooled: PoolClient, queries: OpenQueries, isLent: () => boolean): PoolClient {
+/** Lends a client to a handler. */
+function lend(pooled: PoolClient, query: (...args: unknown[]) => unknown): PoolClient {
   const lent = {
-    query(...args: unknown[]) {
-      if (isLent()) return queries.send(pooled, args)
-      return Promise.reject(
-        invalid('a query was sent after the transaction had ended. Await every query in the function'),
-      )
-    },
+    query,
     // The inbox releases the client.
     release() {},
     async end(callback?: () => void) {

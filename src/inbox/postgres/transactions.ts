@@ -75,8 +75,8 @@ function commitError(error: { code?: string; message: string }): Error {
   if (setting === 'ended')
     return new WebhookError(
       'invalid_transaction',
-      'context.transaction: the function ended the transaction itself, as a transaction of Drizzle or Kysely on the ' +
-        'same client does. Its writes are committed, but the handler does not count as completed. Use a savepoint',
+      'context.transaction: the function ended the transaction itself, past its client. Its writes are committed, but ' +
+        'the handler does not count as completed',
     )
   return error as Error
 }

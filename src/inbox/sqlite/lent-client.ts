@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import { controlsTransaction, NestedTransactions } from '../sql/nested-transactions.ts'
 
 const invalid = (problem: string, cause?: unknown) =>
   new WebhookError('invalid_transaction', `context.transaction: ${problem}`, { cause })
@@ -6,15 +7,18 @@ const invalid = (problem: string, cause?: unknown) =>
 const usedTooLate = 'the database was used after the transaction ended. Run every query inside the function'
 const notSynchronous =
   'the function returned a promise, or a query it did not run. It must be synchronous and run its own queries'
-const endsTransaction = 'the function must not begin or end a transaction. Use a savepoint to undo part of its writes'
+const cannotNest = 'the function must not begin or end a transaction: this database has no savepoints'
+const undoesRecord = 'the function must not use the savepoint of the inbox'
 
 /**
  * Guards the inbox's connection while handlers use it. The client, with every statement and cursor that comes from it,
- * works until the transaction's function returns or a statement ends the transaction: anything later would autocommit.
- * Functions are synchronous, so they can't overlap and can share one client.
+ * works until the transaction's function returns or SQLite rolls the transaction back: anything later would autocommit.
+ * Transactions of the function become savepoints. Functions are synchronous, so they can't overlap and can share one client.
  */
 export class LentClient {
   readonly #client: object
+  readonly #hasSavepoints: boolean
+  #nested = new NestedTransactions('sqlite')
   readonly #guards = new WeakMap<object, object>()
   readonly #cursors = new Set<Iterator<unknown>>()
   /** Set while a function runs. True if the transaction still contains the inbox's own write. */
@@ -22,17 +26,21 @@ export class LentClient {
   /** The error that made SQLite roll back, such as a full disk. */
   #rolledBack: { readonly error: unknown } | undefined
 
-  constructor(connection: object) {
+  /** @param hasSavepoints false in a Durable Object, which rejects their SQL */
+  constructor(connection: object, hasSavepoints = true) {
+    this.#hasSavepoints = hasSavepoints
     this.#client = this.#guard(connection)
   }
 
   /** Runs a function with the client. Throws if it isn't synchronous, or if a statement ended the transaction. */
   lend<Result>(isIntact: () => boolean, run: (client: never) => Result): Result {
     this.#isIntact = isIntact
+    this.#nested = new NestedTransactions('sqlite')
     try {
       const result = run(this.#client as never)
       if (this.#rolledBack !== undefined) throw this.#rolledBack.error
       checkSynchronous(result)
+      this.#nested.checkEnded()
       return result
     } finally {
       this.#isIntact = undefined
@@ -52,7 +60,9 @@ export class LentClient {
       get: (_, name) => {
         const value = Reflect.get(target, name, target)
         if (typeof value !== 'function' || name === 'constructor') return this.#guardHandle(value)
-        return (...args: unknown[]) => this.#call(() => Reflect.apply(value, target, args), name, args)
+        // libsql's would send a BEGIN of its own.
+        if (name === 'transaction') return (run: () => unknown) => this.#makeTransaction(run)
+        return (...args: unknown[]) => this.#callMethod(target, value, name, args)
       },
       set: (_, name, value) => Reflect.set(target, name, value, target),
       has: (_, name) => Reflect.has(target, name),
@@ -63,14 +73,49 @@ export class LentClient {
     return guard
   }
 
-  #call(run: () => unknown, name?: PropertyKey, args: readonly unknown[] = []): unknown {
+  /** Calls a method of the connection, of a statement, or of what else comes from it. */
+  #callMethod(
+    target: object,
+    method: (...args: never[]) => unknown,
+    name: PropertyKey,
+    args: readonly unknown[],
+  ): unknown {
+    const apply = (...given: readonly unknown[]) => this.#call(() => Reflect.apply(method, target, given))
+    if (name === 'close' || name === Symbol.dispose) throw invalid('the function must not close the database')
+    const sql = readSql(name, args)
+    if (sql === undefined) return apply(...args)
+    if (/inbox_handler/i.test(sql)) throw invalid(undoesRecord)
+    if (!controlsTransaction(sql, 'sqlite')) return apply(...args)
+    if (!this.#hasSavepoints) throw invalid(cannotNest)
+    if (name === 'exec') return this.#call(() => Reflect.apply(method, target, [this.#nested.nest(sql)]))
+    const exec = () => Reflect.get(this.#client, 'exec')(sql)
+    return name === 'prepare' ? makeControlStatement(exec) : exec()
+  }
+
+  #makeTransaction(run: (...args: unknown[]) => unknown): object {
+    const exec = (sql: string) => Reflect.get(this.#client, 'exec')(sql)
+    const transact = (...args: unknown[]) => {
+      exec('BEGIN')
+      try {
+        const result = run(...args)
+        checkSynchronous(result)
+        exec('COMMIT')
+        return result
+      } catch (error) {
+        // SQLite may have rolled it back already.
+        if (this.#rolledBack === undefined) exec('ROLLBACK')
+        throw error
+      }
+    }
+    return Object.assign(transact, { default: transact, deferred: transact, immediate: transact, exclusive: transact })
+  }
+
+  #call(run: () => unknown): unknown {
     if (this.#isIntact === undefined) throw invalid(usedTooLate)
     if (this.#rolledBack !== undefined) {
       const { error } = this.#rolledBack
       throw invalid(`SQLite has rolled the transaction back: ${Object(error).message}`, error)
     }
-    if (name === 'close' || name === Symbol.dispose) throw invalid('the function must not close the database')
-    if (controlsTransaction(name, args[0])) throw invalid(endsTransaction)
     try {
       return this.#guardHandle(run())
     } catch (error) {
@@ -123,16 +168,21 @@ function checkSynchronous(result: unknown): void {
   throw invalid(notSynchronous)
 }
 
-const controlSql = /(^|;)\s*(begin|commit|end|rollback(?!\s+(transaction\s+)?to\b))\b/i
-const quotedOrComment = /'[^']*'|"[^"]*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?(\*\/|$)/g
+/** Returns the SQL of a call: of `exec`, `prepare`, or a tagged template, which node:sqlite takes. */
+function readSql(name: PropertyKey, [first]: readonly unknown[]): string | undefined {
+  if (Array.isArray(first) && 'raw' in first) return first.join('?')
+  return typeof first === 'string' && (name === 'exec' || name === 'prepare') ? first : undefined
+}
 
-function controlsTransaction(name: PropertyKey | undefined, sql: unknown): boolean {
-  // node:sqlite also takes a tagged template.
-  const text = Array.isArray(sql) && 'raw' in sql ? sql.join('?') : sql
-  if (typeof text !== 'string' || (text === sql && name !== 'exec' && name !== 'prepare')) return false
-  if (/inbox_handler/i.test(text)) return true
-  const bare = text.replace(quotedOrComment, ' ')
-  // A trigger's body ends with END.
-  const isTrigger = /\bcreate\s+(temp\s+|temporary\s+)?trigger\b/i.test(bare)
-  return controlSql.test(isTrigger ? bare.replace(/\b(begin|end)\b/gi, ' ') : bare)
+/** A prepared BEGIN, COMMIT or ROLLBACK: which savepoint it means is known once it runs. */
+function makeControlStatement(exec: () => unknown): object {
+  const run = () => {
+    exec()
+    return { changes: 0, lastInsertRowid: 0 }
+  }
+  const all = () => {
+    exec()
+    return []
+  }
+  return { run, get: () => void exec(), all, iterate: () => all().values() }
 }

@@ -27,7 +27,7 @@ export interface SqliteTransactional<Database> {
    * A handler can call it once. What the handler does afterwards is not repeated if it fails.
    *
    * `run` is synchronous, and deliveries wait for it: keep it short. It may be called more than once; all calls but the
-   * last are rolled back. It must not begin or end a transaction with SQL; savepoints are fine. `database`, its
+   * last are rolled back. A transaction that it begins is a savepoint, which its COMMIT or ROLLBACK ends. `database`, its
    * statements and iterators work until `run` returns, or until SQLite rolls the transaction back, as on a full disk.
    * Open iterators are closed.
    *
@@ -46,8 +46,8 @@ export class RecordedRuns {
   readonly #sql
 
   /** @param client what handlers write with */
-  constructor(database: SqliteDatabase, client: object) {
-    this.#lent = new LentClient(client)
+  constructor(database: SqliteDatabase, client: object, hasSavepoints = true) {
+    this.#lent = new LentClient(client, hasSavepoints)
     this.#sql = prepareAll(database, transact)
   }
 

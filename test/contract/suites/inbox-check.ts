@@ -8,6 +8,8 @@ import type { Calls } from '../../support/inbox.ts'
 export interface TransactionSubject {
   /** Writes a text in a transaction of the inbox. */
   write(client: never, text: string): MaybePromise<unknown>
+  /** Runs SQL in a transaction of the inbox. Absent if the database has no SQL for transactions. */
+  run?(client: never, sql: string): MaybePromise<unknown>
   /** Reads all committed texts, in any order. */
   texts(): MaybePromise<readonly string[]>
 }

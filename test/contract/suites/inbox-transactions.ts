@@ -7,8 +7,12 @@ import { type Check, codeOf, type InboxCheck, type TransactionSubject } from './
 interface TransactionCheck extends InboxCheck {
   /** Writes a text in a transaction of a handler. Resolves with `result of ‹text›`. */
   transact(call: Call, handler: string, text: string, options?: TransactOptions): Promise<string>
+  /** Writes texts in a transaction of a handler that begins and ends transactions itself. */
+  nest(call: Call, handler: string, steps: readonly Step[]): Promise<unknown>
   texts(): Promise<readonly string[]>
 }
+
+type Step = 'begin' | 'commit' | 'rollback' | { readonly write: string }
 
 interface TransactOptions {
   readonly signal?: AbortSignal
@@ -27,6 +31,7 @@ export function checkTransactions(checkInbox: Check): void {
         ...subject,
         texts: async () => [...(await transactions.texts())].sort(),
         transact: transactIn(transactions),
+        nest: nestIn(transactions),
       })
     }
     checkInbox(name, runWith, 'transactions')
@@ -116,6 +121,39 @@ export function checkTransactions(checkInbox: Check): void {
     expect(await texts()).toEqual(['another text', 'text', 'text of the replay'])
   })
 
+  check('makes savepoints of the transactions that its function begins', async (subject) => {
+    if (subject.transactions?.run === undefined) return
+    const { inbox, calls, nest, texts, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    const [kept, lost] = [{ write: 'kept' }, { write: 'lost' }]
+    await nest(call, 'ends both', [...['begin', kept, 'begin', lost, 'rollback', 'commit'], kept] as Step[])
+    await nest(call, 'undoes a commit', ['begin', 'begin', lost, 'commit', 'rollback', kept])
+    expect(await texts()).toEqual(['kept', 'kept', 'kept'])
+    expect(await codeOf(() => nest(call, 'leaves one open', ['begin', lost, 'commit', 'begin']))).toBe(
+      'invalid_transaction',
+    )
+    expect(await texts()).toEqual(['kept', 'kept', 'kept'])
+  })
+
+  check('refuses to end its transaction before its function returns', async (subject) => {
+    if (subject.transactions?.run === undefined) return
+    const { inbox, calls, nest, transact, texts, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const call = await calls.next()
+    const lost = { write: 'lost' }
+    const wrong: readonly (readonly Step[])[] = [
+      [lost, 'commit'],
+      [lost, 'rollback'],
+      ['begin', lost, 'commit', 'commit'],
+      ['begin', lost],
+    ]
+    for (const steps of wrong) expect(await codeOf(() => nest(call, 'writes', steps))).toBe('invalid_transaction')
+    expect(await texts()).toEqual([])
+    await transact(call, 'writes', 'text')
+    expect(await texts()).toEqual(['text'])
+  })
+
   check('rolls a transaction back when its signal is aborted', async (subject) => {
     const { inbox, calls, transact, texts, expect } = subject
     await inbox.accept(eventOf('one'))
@@ -183,6 +221,20 @@ function transactIn({ write }: TransactionSubject): TransactionCheck['transact']
       // A synchronous transaction must not return a promise.
       if (!isPromise(written)) return end()
       return written.then(end).then((result) => (signal.aborted ? new Promise<string>(() => {}) : result))
+    })
+  }
+}
+
+function nestIn({ write, run }: TransactionSubject): TransactionCheck['nest'] {
+  return async ({ attempt }, handler, steps) => {
+    const scope: TransactionScope = { handler, signal: new AbortController().signal }
+    return attempt.transaction?.(scope, (client) => {
+      let last: MaybePromise<unknown>
+      for (const step of steps) {
+        const next = () => (typeof step === 'string' ? run?.(client, step) : write(client, step.write))
+        last = isPromise(last) ? last.then(next) : next()
+      }
+      return isPromise(last) ? last : undefined
     })
   }
 }

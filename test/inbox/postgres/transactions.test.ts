@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Client, Pool, type PoolClient } from 'pg'
+import { Client, type Connection, Pool, type PoolClient, Query } from 'pg'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { poolOf } from '../../../src/inbox/postgres.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
 import { signalled } from '../../support/signalled.ts'
 import { accept, postgresTests } from './postgres-tests.ts'
@@ -178,24 +179,94 @@ describe.skipIf(!findPostgres())('context.transaction of postgresInbox', () => {
     expect(await rows()).toBe(1)
   })
 
-  test('fails with a clear error when its function has ended the transaction itself', async () => {
+  /** Runs a function in a transaction, once, and returns what its handler failed with. */
+  async function failureOf(run: (client: PoolClient) => Promise<unknown>): Promise<unknown> {
     await withTable()
     const receiver = postgres.receiver({}, { retry: { attempts: 1 } })
-    const errors: unknown[] = []
-    receiver.onError((error) => void errors.push(error))
-    receiver.onAny(({ mediaId }, { transaction }) =>
-      transaction(async (client) => {
-        await client.query('BEGIN')
-        await write(client)
-        await client.query('COMMIT')
-        if (mediaId === 'begun again') await client.query('BEGIN')
-      }),
-    )
+    let failure: unknown
+    receiver.onError((error) => {
+      failure = error
+    })
+    receiver.onAny((_, { transaction }) => transaction(run))
     await receiver.ready()
-    await accept(receiver, 'ended')
-    await accept(receiver, 'begun again')
-    await vi.waitFor(() => expect(errors).toHaveLength(2))
-    expect(errors).toMatchObject([{ code: 'invalid_transaction' }, { code: 'invalid_transaction' }])
+    await accept(receiver, 'media')
+    await postgres.allEnded()
+    return failure
+  }
+
+  test('fails with a clear error when its function has ended the transaction past its client', async () => {
+    const failure = await failureOf(async (client) => {
+      class Disguised extends Query {
+        override submit = (connection: Connection) => {
+          Object.assign(this, { text: 'COMMIT; BEGIN' })
+          return Query.prototype.submit.call(this, connection)
+        }
+      }
+      await write(client)
+      await new Promise((resolve) => client.query(new Disguised('SELECT 1').on('end', resolve)))
+    })
+    expect(failure).toMatchObject({ code: 'invalid_transaction', message: expect.stringContaining('ended') })
+  })
+
+  test.each([
+    'COMMIT',
+    'ABORT',
+    'END WORK',
+    'SELECT 1; COMMIT',
+    'BEGIN ISOLATION LEVEL SERIALIZABLE',
+    'START TRANSACTION READ ONLY',
+    "PREPARE TRANSACTION 'mine'",
+    "COMMIT PREPARED 'mine'",
+    'BEGIN; COMMIT AND CHAIN',
+  ])('refuses %s before it is sent', async (sql) => {
+    const refusals: unknown[] = []
+    const failure = await failureOf(async (client) => {
+      await write(client)
+      await client.query(sql).catch((error) => refusals.push(error))
+      await client.query({ text: sql }).catch((error) => refusals.push(error))
+      refusals.push(await new Promise((resolve) => client.query(sql, resolve)))
+      throw refusals[0]
+    })
+    expect(refusals).toMatchObject(Array(3).fill({ code: 'invalid_transaction' }))
+    expect(failure).toBe(refusals[0])
+    expect(await rows()).toBe(0)
+  })
+
+  test('nests transactions in a text with many statements, and as prepared statements', async () => {
+    const failure = await failureOf(async (client) => {
+      await client.query("BEGIN; INSERT INTO public.row VALUES (1); COMMIT; SELECT 'COMMIT', $$;ROLLBACK$$")
+      for (const text of ['BEGIN', 'INSERT INTO public.row VALUES (2)', 'ROLLBACK', 'BEGIN', 'COMMIT'])
+        await client.query({ name: text, text })
+    })
+    expect(failure).toBeUndefined()
+    expect(await rows()).toBe(1)
+  })
+
+  test('gives its client, as a pool, to one caller at a time', async () => {
+    const failure = await failureOf(async (client) => {
+      const pool = poolOf(client)
+      const transact = async (end: string) => {
+        const taken = await pool.connect()
+        await taken.query('BEGIN')
+        await write(taken)
+        await taken.query(end)
+        taken.release()
+      }
+      await Promise.all([transact('COMMIT'), transact('ROLLBACK'), transact('COMMIT'), write(pool as never)])
+      await pool.end()
+      await write(pool as never)
+    })
+    expect(failure).toBeUndefined()
+    expect(await rows()).toBe(4)
+  })
+
+  test('tells a caller that waits for the client of its own transaction', { timeout: 30_000 }, async () => {
+    const failure = await failureOf(async (client) => {
+      const pool = poolOf(client)
+      await pool.connect()
+      await write(pool as never)
+    })
+    expect(failure).toMatchObject({ code: 'invalid_transaction', message: expect.stringContaining('not free') })
   })
 
   test('takes no more queries through the client once it has ended, so that none is committed outside of it', async () => {

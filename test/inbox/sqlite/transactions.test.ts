@@ -231,7 +231,9 @@ describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
     )
     await send('m1')
     await idle()
-    expect(errors).toEqual(Array(2).fill(withMessage(/must not begin or end a transaction/)))
+    expect(errors).toEqual(
+      Array(2).fill(withMessage(/must not (end the transaction that it runs in|use the savepoint)/)),
+    )
     expect(written()).toEqual(['m1'])
   })
 
@@ -252,6 +254,26 @@ describe.each(Object.entries(drivers))('a transaction with %s', (_, open) => {
     await send('m1')
     await idle()
     expect([written(), outcomes()]).toEqual([['; COMMIT', 'commit'], ['h 1 handled']])
+  })
+
+  test("makes savepoints of its function's transactions, however they are written", async () => {
+    const { receiver, written, send, idle, outcomes } = await subject({ open })
+    receiver.onAny(
+      (_, { transaction }) =>
+        transaction((client) => {
+          const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'commit;', 'ROLLBACK'].map((sql) => client.prepare(sql))
+          for (const end of [commit, rollback, commit]) {
+            begin?.run()
+            insert(client, end === commit ? 'kept' : 'lost')
+            end?.run()
+          }
+          client.exec("BEGIN; INSERT INTO written VALUES ('also kept', NULL); COMMIT")
+        }),
+      { name: 'h' },
+    )
+    await send('m1')
+    await idle()
+    expect([written(), outcomes()]).toEqual([['kept', 'kept', 'also kept'], ['h 1 handled']])
   })
 
   test('that SQLite rolls back commits nothing that its function goes on to write', async () => {
@@ -374,13 +396,24 @@ test('a transaction runs the queries of Drizzle', async () => {
       transaction((client) => {
         const orm = drizzle(client)
         orm.insert(writtenTable).values({ content: event.mediaId }).run()
+        orm.transaction((nested) => nested.insert(writtenTable).values({ content: 'nested' }).run())
+        const undo = () =>
+          orm.transaction((nested) => {
+            nested.insert(writtenTable).values({ content: 'undone' }).run()
+            nested.rollback()
+          })
+        expect(undo).toThrow(/Rollback/)
         found.push(...orm.select().from(writtenTable).all())
       }),
     { name: 'h' },
   )
   await send('m1')
   await idle()
-  expect([found, written(), outcomes()]).toEqual([[{ content: 'm1' }], ['m1'], ['h 1 handled']])
+  expect([found, written(), outcomes()]).toEqual([
+    [{ content: 'm1' }, { content: 'nested' }],
+    ['m1', 'nested'],
+    ['h 1 handled'],
+  ])
 })
 
 /** Makes a receiver whose first transactions have a commit that goes wrong, or all commits `until` a time. */
