@@ -24,3 +24,17 @@ declare module '@vercel/functions' {
 declare module 'p-limit' {
   export default function pLimit(concurrency: number): <Result>(run: () => Promise<Result>) => Promise<Result>
 }
+
+declare module '@prisma/adapter-pg' {
+  export class PrismaPg {
+    constructor(pool: import('pg').Pool)
+  }
+}
+
+declare module '@prisma/client' {
+  /** As `prisma generate` writes it for a model `Video`. */
+  export class PrismaClient {
+    constructor(options: { adapter: object })
+    readonly video: { update(change: { where: { id: string }; data: { ready: boolean } }): Promise<unknown> }
+  }
+}

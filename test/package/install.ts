@@ -36,8 +36,6 @@ const besides = [
   '@cloudflare/workers-types',
   'pg',
   '@types/pg',
-  'drizzle-orm',
-  'kysely',
   '@bull-board/api',
   '@bull-board/express',
   '@opentelemetry/api',

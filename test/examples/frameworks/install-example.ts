@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { type ExecFileOptions, execFile } from 'node:child_process'
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,27 +25,33 @@ export interface InstalledExample {
  * tests of the file.
  * @param handlers the path of the example's handlers in its folder. They are replaced by `fixtures/handlers.ts`, which records events
  * @param besides a folder of `fixtures/`, whose files are added to the example
+ * @param env more variables for npm
  */
 export async function installExample(
   name: string,
-  { handlers, besides }: { readonly handlers: string; readonly besides?: string },
+  {
+    handlers,
+    besides,
+    env,
+  }: { readonly handlers?: string; readonly besides?: string; readonly env?: NodeJS.ProcessEnv },
 ): Promise<InstalledExample> {
+  const npm = (...args: string[]) => runNpm(args, { cwd: folder, env: { ...buildEnvironment, ...env } })
   const folder = await mkdtemp(join(tmpdir(), `media-webhooks-${name}-`))
   afterAll(() => rm(folder, { recursive: true }))
   const source = fileURLToPath(new URL(`../../../examples/${name}`, import.meta.url))
   const isOurs = (path: string) => !/\/(node_modules|\.next|\.nuxt|\.output|\.svelte-kit|build|dist)$/.test(path)
   await cp(source, folder, { recursive: true, filter: isOurs })
-  await cp(join(fixtures, 'handlers.ts'), join(folder, handlers))
+  if (handlers !== undefined) await cp(join(fixtures, 'handlers.ts'), join(folder, handlers))
   if (besides !== undefined) await cp(join(fixtures, besides), folder, { recursive: true })
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
   manifest.dependencies['media-webhooks'] = `file:${inject('tarball')}`
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
-  await npm(folder, 'install', '--no-audit', '--no-fund', '--prefer-offline')
-  return { folder, script: (script) => npm(folder, 'run', script) }
+  await npm('install', '--no-audit', '--no-fund', '--prefer-offline')
+  return { folder, script: (script) => npm('run', script) }
 }
 
-async function npm(cwd: string, ...args: string[]): Promise<string> {
-  const running = run('npm', args, { cwd, env: buildEnvironment, maxBuffer: 2 ** 24 })
+async function runNpm(args: readonly string[], options: ExecFileOptions): Promise<string> {
+  const running = run('npm', args, { ...options, encoding: 'utf8', maxBuffer: 2 ** 24 })
   const { stdout, stderr } = await running.catch((error) => {
     throw new Error(`npm ${args.join(' ')} failed:\n${error.stdout}${error.stderr}`)
   })
