@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { withTables } from './dialect.ts'
+import { lostTables, saysTableLost } from './lost-tables.ts'
 import { clientClass, makePool, type Pinned, releaseClient, takeClient } from './pool.ts'
 import { inline, literal, type Message, type Purpose, type Query, type Rows } from './step.ts'
 
@@ -72,8 +73,17 @@ export class Connections {
     return client
   }
 
-  /** Sends a message. Returns the rows of each statement. */
-  async send({ on, parts, timeoutMs }: Message): Promise<readonly Rows[]> {
+  /**
+   * Sends a message. Returns the rows of each statement.
+   * @throws WebhookError `unavailable` if tables of the inbox are gone; otherwise what pg throws
+   */
+  async send(message: Message): Promise<readonly Rows[]> {
+    return this.#send(message).catch((error) => {
+      throw saysTableLost(error) ? lostTables(this.#options.schema) : error
+    })
+  }
+
+  async #send({ on, parts, timeoutMs }: Message): Promise<readonly Rows[]> {
     const pool = this.#pools[on]
     const filled = parts.map((part) => this.#fill(part))
     if (timeoutMs !== undefined) return sendSlow(pool, filled, timeoutMs)

@@ -1,9 +1,10 @@
 import type { PoolClient, QueryConfig } from 'pg'
 import { WebhookError } from '../../errors.ts'
+import { lostTables, markName } from './lost-tables.ts'
 import { createSchema, createTables, quoted, version } from './schema.ts'
 import { literal } from './step.ts'
 
-/** Tables on which the inbox needs all rights. */
+/** Tables on which the inbox needs all rights. There is also `version`. */
 const tableNames = [
   ...['event', 'lane', 'process', 'removed_handler', 'activity'],
   ...['expectation', 'expectation_end', 'operation', 'pause'],
@@ -52,6 +53,8 @@ interface Condition {
   readonly isReadOnly: boolean
   readonly hasSchema: boolean
   readonly hasTables: boolean
+  /** True if there were tables, and one of them is gone. */
+  readonly hasLost: boolean
 }
 
 async function readCondition(client: SchemaClient, schema: string): Promise<Condition> {
@@ -63,11 +66,17 @@ async function readCondition(client: SchemaClient, schema: string): Promise<Cond
        'isReadOnly', current_setting('transaction_read_only') = 'on',
        'hasSchema', EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
        'hasTables', EXISTS (SELECT FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
-                            WHERE nspname = $1 AND relname = 'version')
+                            WHERE nspname = $1 AND relname = 'version'),
+       'hasLost', EXISTS (SELECT FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace
+                          WHERE nspname = $1 AND proname = '${markName}')
+         AND (SELECT count(*) < ${tableNames.length + 1} FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+              WHERE nspname = $1 AND relkind = 'r' AND relname = ANY ($2))
      )::text AS condition`,
-    [schema],
+    [schema, ['version', ...tableNames]],
   )
-  return JSON.parse(rows[0].condition)
+  const condition: Condition = JSON.parse(rows[0].condition)
+  if (condition.hasLost) throw lostTables(quoted(schema))
+  return condition
 }
 
 async function checkVersion(client: SchemaClient, schema: string): Promise<void> {

@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import { mark } from './lost-tables.ts'
 
 /** Default schema of the tables. */
 export const standardSchema = 'media_webhooks'
@@ -12,7 +13,7 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
 
 /** Returns the SQL that makes the tables. Skips what exists. */
 export const createTables = (schema: string): string =>
-  [events, lanes, processes, expectations, operating, versions].map((tables) => tables(schema)).join('')
+  [events, lanes, processes, expectations, operating, versions, mark].map((tables) => tables(schema)).join('')
 
 // One table of events, in order of acceptance: a list is a SELECT, a replay an UPDATE, deduplication the unique hash. No
 // index names `ended_at`, so the end of an event is a HOT update, for which `fillfactor` keeps room. `media`: a hash, since

@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import { type Syntax, splitStatements } from './split-statements.ts'
+import { type Syntax, splitStatements } from '../../internal/split-statements.ts'
 
 const word = (text: string) => new RegExp(`^(?:${text})$`, 'i')
 

@@ -122,12 +122,12 @@ export class GroupCommit {
     const current = this.#current
     this.#current = undefined
     if (isBusy(error)) return this.#wait(writes, error)
-    const { lost } = this.#file.lease
+    const lost = this.#file.lease.explain(error)
     if (lost !== undefined) this.#lose(lost)
     else this.#reports.onFailed()
     const apart = current === undefined ? writes.filter(({ isHandlers }) => isHandlers) : [current]
     if (lost === undefined && writes.length > 1 && apart.length > 0) return this.#commitApart(writes, apart)
-    for (const write of writes) write.failed(error)
+    for (const write of writes) write.failed(lost ?? error)
   }
 
   /**

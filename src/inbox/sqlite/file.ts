@@ -4,6 +4,7 @@ import { WebhookError } from '../../errors.ts'
 import { inTransaction, type SqliteDatabase } from './connection.ts'
 import { openDatabase } from './driver.ts'
 import { FileLease, lock, makePrivate, unlessLocked, unlock } from './lease.ts'
+import { checkTables, rememberTables } from './lost-tables.ts'
 import { checkVersion, makeTables } from './schema.ts'
 
 /** Longest wait for another program's lock when the file is opened (ms). It blocks the event loop; a sender waits 3 s. */
@@ -91,10 +92,13 @@ export class OwnedFile implements SqliteFile {
       // Without the schema name, this would also change the lock file.
       database.exec('PRAGMA main.journal_mode = WAL')
       setPragmas(database)
-      return inTransaction(database, () => {
+      const lease = inTransaction(database, () => {
+        checkTables(database, path)
         makeTables(database)
         return new FileLease(database, path)
       })
+      rememberTables(database)
+      return lease
     })
     // SQLite's busy handler would block the event loop.
     database.exec('PRAGMA busy_timeout = 0')

@@ -3,6 +3,7 @@ import { closeSync, existsSync, openSync, statSync, truncateSync } from 'node:fs
 import { basename } from 'node:path'
 import { WebhookError } from '../../errors.ts'
 import { isBusy, prepareAll, type SqliteDatabase } from './connection.ts'
+import { lostTables, saysTableLost } from './lost-tables.ts'
 
 /** Longest wait for the lock of a process that is ending (ms). */
 const lockTimeoutMs = 1_000
@@ -83,10 +84,11 @@ export function unlock(database: SqliteDatabase): void {
 export class FileLease {
   /** Minimum time before an event starts (ms). */
   readonly holdMs: number
-  /** Set once another process has taken over the file or it is gone. */
+  /** Set once another process has taken over the file, or it or a table of it is gone. */
   lost: WebhookError | undefined
   readonly #token = randomUUID()
   readonly #sql
+  readonly #path: string
   readonly #taken: WebhookError
   readonly #files: readonly { readonly isSame: () => boolean; readonly moved: WebhookError }[]
   #confirmedAt = 0
@@ -95,6 +97,7 @@ export class FileLease {
   constructor(database: SqliteDatabase, path: string) {
     const lost = (what: string) =>
       new WebhookError('unavailable', `${what}: this process handles no more events; restart it`)
+    this.#path = path
     this.#taken = lost(`another process has opened ${path}`)
     // With a new -shm, another process would not see this one's locks. SQLite keeps writing to a deleted file.
     this.#files = [path, `${path}-wal`, `${path}-shm`].map((file) => ({
@@ -113,11 +116,25 @@ export class FileLease {
     this.#sql.release.run(this.#token)
   }
 
-  /** Throws {@link lost} if another process has taken over the file or it is gone. Call it in a transaction. */
+  /** Throws {@link lost} if this process has lost the file. Call it in a transaction. */
   check(): void {
-    this.lost ??= this.#sql.owns.get(this.#token) ? this.#files.find(({ isSame }) => !isSame())?.moved : this.#taken
+    this.lost ??= this.#isOwner() ? this.#files.find(({ isSame }) => !isSame())?.moved : this.#taken
     if (this.lost !== undefined) throw this.lost
     this.#confirmedAt = performance.now()
+  }
+
+  #isOwner(): boolean {
+    try {
+      return Boolean(this.#sql.owns.get(this.#token))
+    } catch (error) {
+      throw this.explain(error) ?? error
+    }
+  }
+
+  /** Returns {@link lost}, which an error may be the sign of. */
+  explain(error: unknown): WebhookError | undefined {
+    if (saysTableLost(error)) this.lost ??= lostTables(this.#path)
+    return this.lost
   }
 
   /** Checks it, unless a check was made just now. Returns {@link lost}. */

@@ -70,11 +70,18 @@ const schema = `
   CREATE TABLE IF NOT EXISTS inbox_owner (token TEXT NOT NULL, pid INTEGER NOT NULL);
 `
 
+const versions = 'CREATE TABLE IF NOT EXISTS inbox_schema (version INTEGER NOT NULL)'
+
+export const tableNames = Array.from(
+  `${versions}${schema}`.matchAll(/CREATE TABLE IF NOT EXISTS (\w+)/g),
+  ([, name]) => `${name}`,
+)
+
 /** Creates missing tables. Call it in a transaction. */
 export function makeTables(database: SqliteDatabase): void {
   // First: this version's statements may not fit a newer schema.
   checkVersion(database)
-  database.exec('CREATE TABLE IF NOT EXISTS inbox_schema (version INTEGER NOT NULL)')
+  database.exec(versions)
   database.exec(schema)
   // Every time: a read-only file should fail now, not at the first event.
   database.exec(`INSERT OR REPLACE INTO inbox_schema (rowid, version) VALUES (1, ${schemaVersion})`)

@@ -1,3 +1,4 @@
+import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import {
   migrate,
@@ -73,15 +74,42 @@ describe.skipIf(!findPostgres())('the tables of postgresInbox', () => {
     return server.url.replace('postgres@', `${name}@`)
   }
 
-  describe('are made', () => {
-    test('once, however many processes start at a time', async () => {
-      const connection = await server.createDatabase('together')
-      const receivers = Array.from({ length: 12 }, () => receive({ connection, timeoutMs: 5_000 }))
-      await Promise.all(receivers.map(({ receiver }) => receiver.ready()))
-      expect((await receivers[0]?.send())?.status).toBe(200)
-      await vi.waitUntil(() => receivers.some(({ handled }) => handled.length === 1))
-      expect(receivers.flatMap(({ logged }) => logged)).toEqual([])
+  describe('that another tool has dropped', () => {
+    const why = /tables of the inbox were dropped from the schema .*prisma db push/
+
+    /** Makes the tables in a schema of the application, and drops them as a tool does that does not know them. */
+    async function withDropped(names: readonly string[]) {
+      const connection = await server.createDatabase(freshName())
+      const options = { connection, schema: 'public', timeoutMs: 2_000 }
+      const opened = receive(options)
+      await opened.receiver.ready()
+      expect((await opened.send()).status).toBe(200)
+      await vi.waitUntil(() => opened.handled.length === 1)
+      const admin = new Pool({ connectionString: connection })
+      onTestFinished(() => admin.end())
+      const { rows } = await admin.query("SELECT tablename FROM pg_tables WHERE schemaname = 'public'")
+      const all = rows.map(({ tablename }) => tablename as string)
+      await admin.query(`DROP TABLE ${(names.length > 0 ? names : all).join(', ')}`)
+      return { options, admin, ...opened }
+    }
+
+    test.each([[[]], [['event']], [['version']]])('are not made again, empty: %j', async (names) => {
+      const { options, admin, receiver } = await withDropped(names)
+      await receiver.close({ timeoutMs: 100 })
+      await expectUnusable(options, why)
+      await expect(openInboxDatabase({ connection: options.connection, schema: 'public' })).rejects.toThrow(why)
+      await admin.query('DROP SCHEMA public CASCADE; CREATE SCHEMA public')
+      await expectUsable(options)
     })
+
+    test.each([[[]], [['event']]])(
+      'are an error that says so to the receiver that has them open: %j',
+      async (names) => {
+        const { send, receiver } = await withDropped(names)
+        expect((await send()).status).toBe(503)
+        await expect(receiver.accept({ type: 'encoding.finished', mediaId: 'm' })).rejects.toThrow(why)
+      },
+    )
 
     test.each([
       ['quotes', `it's "the inbox"`],
