@@ -12,7 +12,7 @@ export default {
     'src/{operate/dashboard,service/emulator}/page/browser.js',
     'test/package/fixtures/**',
     'test/soak/*.ts',
-    'test/platforms/programs/*.ts',
+    'test/{platforms,adapters}/programs/*.ts',
     'test/platforms/lambda/{sandbox,functions/*}.ts',
     'test/queues/cloudflare/worker.ts',
     'test/inbox/sqlite/processes/*.ts',
@@ -30,5 +30,5 @@ export default {
   // vue comes with vitepress, in the version that it needs. A page shows how an application starts the SDK, and a test runs it.
   ignoreDependencies: ['bun', 'deno', 'workerd', 'fengari', 'vue', '@opentelemetry/sdk-node'],
   // Of Linux, and of the tests that say so where it is missing.
-  ignoreBinaries: ['taskset', 'redis-server', 'strace'],
+  ignoreBinaries: ['taskset', 'redis-server', 'strace', 'unshare'],
 } satisfies KnipConfig

@@ -35,6 +35,13 @@ export const consoleLogger: Logger = {
   error: (details, message) => console.error(...consoleLine(details, message)),
 }
 
+/** The console with the level `info`, for the little that everybody has to see. */
+export const verboseConsole: Logger = {
+  ...consoleLogger,
+  level: 'info',
+  info: (details, message) => console.info(...consoleLine(details, message)),
+}
+
 function consoleLine({ err, ...details }: { readonly err?: unknown }, message: string): unknown[] {
   const line = escaped(`media-webhooks: ${message} ${JSON.stringify(details)}`)
   // Before other arguments, the console would replace `%s`.
@@ -109,6 +116,9 @@ export function safeLogger(logger: Logger): SafeLogger {
   // Checked for every line, because the level can change at run time.
   return { ...lines, isLevelEnabled: (level) => isEnabled(logger, level) }
 }
+
+/** The logger of a receiver whose user gave none. */
+export const defaultLogger: SafeLogger = /* @__PURE__ */ safeLogger(consoleLogger)
 
 // Level names of pino and winston. Any other name lets all levels through.
 const levelNames: readonly unknown[] = [...logLevels, 'fatal', 'silent']

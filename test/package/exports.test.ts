@@ -105,6 +105,7 @@ test('the exported names grow only in a reviewed change', () => {
         "koaHandler",
       ],
       "/node": [
+        "closeOnSignals",
         "closeServer",
         "nodeHandler",
         "toDelivery",
