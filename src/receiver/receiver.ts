@@ -80,7 +80,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
       if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
       throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
     },
-    ready: async () => inbox.ready?.(),
+    ready: () => path.ready(),
     close: (options) => path.close(options),
   })
   // The registry and the parser enforce these types at run time.

@@ -75,6 +75,9 @@ test('the exported names grow only in a reviewed change', () => {
       "/fetch": [
         "fetchHandler",
       ],
+      "/health": [
+        "health",
+      ],
       "/hono": [
         "honoHandler",
       ],
