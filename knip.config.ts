@@ -19,6 +19,8 @@ export default {
     'test/operate/telemetry/processes/*.ts',
     'test/runtimes/{bun,deno,worker,worker-with-redis,inbox-server}.js',
     'examples/*/{server,worker,functions}.ts',
+    'examples/production/{server,metrics}.js',
+    'examples/production/ecosystem.config.cjs',
     'test/examples/frameworks/*.test.ts',
   ],
   project: ['{.ci,src,adapters,demo,bench,test,examples}/**/*.{ts,tsx,js}', '*.{ts,mjs}', 'docs/.vitepress/**/*.ts'],
