@@ -1,6 +1,6 @@
 import type { CloseReport, Logger, MaybePromise, Receiver } from '../../src/index.ts'
 import { aFunction, checkOptions, timeLimit } from '../../src/internal/check-options.ts'
-import { consoleLogger, defaultLogger, verboseConsole } from '../../src/internal/logger.ts'
+import { consoleLine, consoleLogger, defaultLogger } from '../../src/internal/logger.ts'
 import { maxWaitMs, msSince, within } from '../../src/internal/timers.ts'
 import { type ClosableReceiver, type ClosableServer, checkClosable, closeServer } from './close-server.ts'
 import { Shutdown } from './shutdown.ts'
@@ -79,6 +79,13 @@ export function closeOnSignals(
       return false
     }
   })
+}
+
+/** The console, also at level `info`. */
+const verboseConsole: Logger = {
+  ...consoleLogger,
+  level: 'info',
+  info: (details, message) => console.info(...consoleLine(details, message)),
 }
 
 /** Without a logger of the user, every line is shown. */

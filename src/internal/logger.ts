@@ -35,14 +35,8 @@ export const consoleLogger: Logger = {
   error: (details, message) => console.error(...consoleLine(details, message)),
 }
 
-/** The console with the level `info`, for the little that everybody has to see. */
-export const verboseConsole: Logger = {
-  ...consoleLogger,
-  level: 'info',
-  info: (details, message) => console.info(...consoleLine(details, message)),
-}
-
-function consoleLine({ err, ...details }: { readonly err?: unknown }, message: string): unknown[] {
+/** The arguments for the console. */
+export function consoleLine({ err, ...details }: { readonly err?: unknown }, message: string): unknown[] {
   const line = escaped(`media-webhooks: ${message} ${JSON.stringify(details)}`)
   // Before other arguments, the console would replace `%s`.
   return err === undefined ? [line] : [line.replace(/%(?=[%cdfijoOs])/g, '%%'), printable(err)]

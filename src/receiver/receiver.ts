@@ -35,7 +35,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
   const { maxBodyBytes = 65_536, bodyTimeoutMs = 10_000, ackTimeoutMs = 2_500 } = options
   const { retry = ack === 'handled' ? undefined : {} } = options
   const sender: AnySender = options.sender ?? mediaService
-  const logger = options.logger === undefined ? defaultLogger : safeLogger(options.logger)
+  const logger = options.logger ? safeLogger(options.logger) : defaultLogger
   const lossWithoutWait = checkPlatform(definition, ack, logger, platform)
   const registry = new HandlerRegistry(sender, options.handlers, retry, definition.limits ? undefined : definition.name)
   const reporter = new Reporter(options.hooks, logger, telemetry)
