@@ -12,13 +12,15 @@ export default {
     'src/{operate/dashboard,service/emulator}/page/browser.js',
     'test/package/fixtures/**',
     'test/soak/*.ts',
-    'test/platforms/programs/*.ts',
+    'test/{platforms,adapters}/programs/*.ts',
     'test/platforms/lambda/{sandbox,functions/*}.ts',
     'test/queues/cloudflare/worker.ts',
     'test/inbox/sqlite/processes/*.ts',
     'test/operate/telemetry/processes/*.ts',
     'test/runtimes/{bun,deno,worker,worker-with-redis,inbox-server}.js',
     'examples/*/{server,worker,functions}.ts',
+    'examples/production/{server,metrics}.js',
+    'examples/production/ecosystem.config.cjs',
     'test/examples/frameworks/*.test.ts',
   ],
   project: ['{.ci,src,adapters,demo,bench,test,examples}/**/*.{ts,tsx,js}', '*.{ts,mjs}', 'docs/.vitepress/**/*.ts'],
@@ -30,5 +32,5 @@ export default {
   // vue comes with vitepress, in the version that it needs. A page shows how an application starts the SDK, and a test runs it.
   ignoreDependencies: ['bun', 'deno', 'workerd', 'fengari', 'vue', '@opentelemetry/sdk-node'],
   // Of Linux, and of the tests that say so where it is missing.
-  ignoreBinaries: ['taskset', 'redis-server', 'strace'],
+  ignoreBinaries: ['taskset', 'redis-server', 'strace', 'unshare'],
 } satisfies KnipConfig

@@ -20,7 +20,7 @@ const slow = [
   'test/{operate/dashboard/{access,export,mounting},docs/{code,senders},types/hovers}.test.ts',
   'test/cli/{dev,doctor,doctor-credentials,doctor-sample,inbox,trigger,inbox-reading,inbox-packages,listen-forwarding}.test.ts',
   'test/{receiver,inbox/sqlite}/path.test.ts',
-  'test/{demo/scenes,adapters/{unread-bodies,close-server},contract/{wrong-adapters,adapter-fastify4}}.test.ts',
+  'test/{demo/scenes,adapters/{unread-bodies,close-server,close-on-signals},contract/{wrong-adapters,adapter-fastify4}}.test.ts',
   'test/service/emulator/workspace/secrets.test.ts',
   // Every platform as it is deployed.
   'test/{platforms,queues}/*.test.ts',

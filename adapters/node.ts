@@ -8,7 +8,13 @@ import { checkReceiver } from './shared/check-receiver.ts'
 import { fixInNode } from './shared/consumed-body.ts'
 import { rememberSession } from './shared/http2-sessions.ts'
 
-export { type CloseServerOptions, closeServer } from './node/close-server.ts'
+export { type CloseOnSignalsOptions, closeOnSignals } from './node/close-on-signals.ts'
+export {
+  type ClosableReceiver,
+  type ClosableServer,
+  type CloseServerOptions,
+  closeServer,
+} from './node/close-server.ts'
 
 /**
  * Mounts a receiver in a `node:http` or `node:http2` server, or in any framework built on one.

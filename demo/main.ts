@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
+import { closeOnSignals, closeServer } from '../adapters/node.ts'
 import { paintIf } from '../src/cli/shared/text.ts'
-import { type Logger, urlToken } from '../src/index.ts'
+import { type CloseReport, type Logger, urlToken } from '../src/index.ts'
 import { createClient, registerWebhook } from '../src/service/client/index.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { createHandlers, unpublished } from './handlers.ts'
@@ -48,13 +49,16 @@ async function main(options: Arguments): Promise<void> {
       throw error
     },
   )
-  const close = async () => {
-    await emulator.close()
-    const { unfinished } = await receiver.close()
-    await server.close()
+  const servers = {
+    close(closed: () => void) {
+      interrupted.abort()
+      emulator.close().then(server.close).then(closed, closed)
+    },
+  }
+  const onClosed = async ({ unfinished }: CloseReport) => {
     if (unfinished.length === 0) await remove()
   }
-  closeOnSignal(close)
+  closeOnSignals(servers, receiver, { onClosed })
   const pages = `Dashboard  ${server.dashboardUrl}\nEmulator   ${emulator.url}`
   console.log(`Receiver   ${server.url}\nInbox      ${place}\n${pages}\n`)
 
@@ -81,7 +85,7 @@ async function main(options: Arguments): Promise<void> {
   const wrong = problems(ledger)
   console.log(`\n${summaryText(summary(ledger), wrong, paint)}`)
   if (exit) {
-    await close()
+    await onClosed(await closeServer(servers, receiver))
     process.exitCode = wrong.length === 0 ? 0 : 1
   } else {
     print.heading('A handler that fails: its event becomes a dead letter, for you to replay')
@@ -103,15 +107,6 @@ function withToken(url: URL, token: string): string {
 
 function curlLine(emulatorUrl: string): string {
   return `curl '${emulatorUrl}/emulator/media' -H 'Content-Type: application/json' -d '{"title":"Try me.mp4"}'`
-}
-
-function closeOnSignal(close: () => Promise<void>): void {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => {
-      interrupted.abort()
-      close().then(() => process.exit())
-    })
-  }
 }
 
 /** When the reader closes our output (`| head`), a run with --exit continues, any other ends. */

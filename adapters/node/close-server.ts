@@ -14,36 +14,81 @@ export interface CloseServerOptions {
   readonly timeoutMs?: number
 }
 
-/** From `node:http`, `node:https` or `node:http2`. */
-type ClosableServer = { close(callback: () => void): unknown } & Partial<
+type HttpServer = { close(callback: () => void): unknown } & Partial<
   Pick<Server, 'closeIdleConnections' | 'closeAllConnections'>
 >
 
 /**
- * Closes a server and its receiver without losing a delivery: from now on each answer ends its connection, 0.1 s later
- * the server stops listening, waits for the requests in flight, closes idle connections, then closes the receiver.
+ * A server of `node:http`, `node:https` or `node:http2`, as `listen` of Express and Koa and `serve` of
+ * `@hono/node-server` return it, or a Fastify instance.
+ */
+export type ClosableServer = HttpServer & { readonly server?: unknown }
+
+/** A receiver, as far as it is closed. */
+export type ClosableReceiver = Pick<Receiver, 'close'> & { readonly inbox?: Pick<Receiver['inbox'], 'retryNow'> }
+
+/** Shortest wait for the hooks of a Fastify instance (ms). */
+const minHooksMs = 1_000
+
+/**
+ * Closes a server and its receiver, or several receivers, without losing a delivery: from now on each answer ends its
+ * connection, 0.1 s later the server stops listening, waits for the requests in flight, closes idle connections, then
+ * closes the receivers. A Fastify instance then runs its `onClose` hooks, in what is left of the time, at least 1 s.
  *
  * ```ts
- * process.once('SIGTERM', async () => {
- *   await closeServer(server, receiver)
- *   process.exit()
- * })
+ * const { unfinished } = await closeServer(server, receiver, { timeoutMs: 20_000 })
  * ```
+ *
+ * At the end of a process, {@link closeOnSignals} does it.
+ * @returns the unfinished events of all receivers
  * @throws WebhookError `invalid_option`; for a wrong option, once all is closed as by default
  */
 export async function closeServer(
   server: ClosableServer,
-  receiver: Pick<Receiver, 'close'> & { readonly inbox?: Pick<Receiver['inbox'], 'retryNow'> },
+  receiver: ClosableReceiver | readonly ClosableReceiver[],
   options: CloseServerOptions = {},
 ): Promise<CloseReport> {
-  if (typeof server?.close !== 'function' || typeof receiver?.close !== 'function') {
-    const message = 'closeServer: pass a server and its receiver: closeServer(server, receiver)'
-    throw new WebhookError('invalid_option', message)
-  }
+  const receivers = checkClosable('closeServer', server, receiver)
   const wrong = wrongIn(options)
   const { timeoutMs = 10_000 } = wrong === undefined ? options : {}
   const startedAt = performance.now()
-  receiver.inbox?.retryNow?.()
+  const left = () => timeoutMs - Math.min(timeoutMs, performance.now() - startedAt)
+  const http = isFastify(server) ? server.server : server
+  for (const { inbox } of receivers) inbox?.retryNow?.()
+  await endRequests(http, timeoutMs)
+  try {
+    const report = await closeAll(receivers, left())
+    if (wrong !== undefined) throw wrong
+    return report
+  } finally {
+    http.closeAllConnections?.()
+    destroySessions(http)
+    if (isFastify(server)) await within(Math.min(Math.max(left(), minHooksMs), maxWaitMs), server.close(), hooksLate)
+  }
+}
+
+/**
+ * @returns the receivers as a list
+ * @throws WebhookError `invalid_option` without a server or a receiver
+ */
+export function checkClosable<Of extends ClosableReceiver>(
+  owner: string,
+  server: ClosableServer,
+  receiver: Of | readonly Of[],
+): readonly Of[] {
+  const receivers = [receiver].flat() as Of[]
+  const canClose = (each: { close?: unknown } | null | undefined) => typeof each?.close === 'function'
+  if (canClose(server) && receivers.length > 0 && receivers.every(canClose)) return receivers
+  throw new WebhookError('invalid_option', `${owner}: pass a server and its receiver: ${owner}(server, receiver)`)
+}
+
+/** Not by its `close`, which would end its receiver and its other hooks before the requests, and ignore `timeoutMs`. */
+const isFastify = (
+  server: ClosableServer,
+): server is ClosableServer & { readonly server: HttpServer; close(): Promise<unknown> } =>
+  typeof (server.server as Partial<HttpServer> | null | undefined)?.close === 'function'
+
+async function endRequests(server: HttpServer, timeoutMs: number): Promise<void> {
   let stopClosingIdle = () => {}
   const requestsEnd = async () => {
     await announceClose(server, timeoutMs / 4)
@@ -54,15 +99,18 @@ export async function closeServer(
   }
   await within(Math.min(timeoutMs / 2, maxWaitMs), requestsEnd(), () => {})
   stopClosingIdle()
-  try {
-    const left = timeoutMs - Math.min(timeoutMs, performance.now() - startedAt)
-    const report = await receiver.close({ timeoutMs: left })
-    if (wrong !== undefined) throw wrong
-    return report
-  } finally {
-    server.closeAllConnections?.()
-    destroySessions(server)
-  }
+}
+
+/** Closes every receiver, also if one fails. */
+async function closeAll(receivers: readonly ClosableReceiver[], timeoutMs: number): Promise<CloseReport> {
+  const results = await Promise.allSettled(receivers.map(async (receiver) => receiver.close({ timeoutMs })))
+  const failed = results.find(({ status }) => status === 'rejected') as PromiseRejectedResult | undefined
+  if (failed !== undefined) throw failed.reason
+  return { unfinished: results.flatMap((each) => (each as PromiseFulfilledResult<CloseReport>).value.unfinished) }
+}
+
+function hooksLate(): never {
+  throw new Error('closeServer: an onClose hook of Fastify has not ended in time')
 }
 
 /** Thrown only once all is closed: failing early at shutdown would lose waiting events. */

@@ -50,6 +50,7 @@ const guides = [
   {
     text: 'Operate',
     items: [
+      page('In production', '/production'),
       page('Operate it', '/operate'),
       page('The dashboard', '/dashboard'),
       page('Traces and metrics', '/telemetry'),

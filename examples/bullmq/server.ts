@@ -7,7 +7,7 @@ import { Redis } from 'ioredis'
 import { createReceiver, urlToken } from 'media-webhooks'
 import { expressHandler } from 'media-webhooks/express'
 import { bullmqInbox } from 'media-webhooks/inbox/bullmq'
-import { closeServer } from 'media-webhooks/node'
+import { closeOnSignals } from 'media-webhooks/node'
 
 const { WEBHOOK_TOKEN = '', REDIS_URL = 'redis://127.0.0.1:6379', PORT = '3000', BOARD_PORT = '3001' } = process.env
 
@@ -36,11 +36,11 @@ const board = express()
     console.log(`board on ${(board.address() as { port: number }).port}`)
   })
 
-process.once('SIGTERM', async () => {
-  board.close()
-  // Finishes the running handlers. Waiting events stay in Redis, for another process or the next start.
-  await closeServer(server, receiver)
-  await queue.close()
-  redis.disconnect()
-  process.exit(0)
+// On SIGTERM and SIGINT, finishes the running handlers. Waiting events stay in Redis, for another process or the next start.
+closeOnSignals(server, receiver, {
+  async onClosed() {
+    board.close()
+    await queue.close()
+    redis.disconnect()
+  },
 })

@@ -1,6 +1,7 @@
 import fastify from 'fastify'
 import { createReceiver, urlToken } from 'media-webhooks'
 import { fastifyReceiver } from 'media-webhooks/fastify'
+import { closeOnSignals } from 'media-webhooks/node'
 
 const { WEBHOOK_TOKEN = '', PORT = '3000' } = process.env
 
@@ -17,11 +18,8 @@ receiver.on('encoding.failed', async ({ mediaId, title }) => {
 const app = fastify({ return503OnClosing: false })
 app.register(fastifyReceiver, { receiver, url: '/webhooks/media' })
 
-process.once('SIGTERM', async () => {
-  // Answers the deliveries in flight, and then waits up to 10 s for the handlers of accepted events.
-  await app.close()
-  process.exit()
-})
+// On SIGTERM and SIGINT: answers the deliveries in flight, handles the accepted events, in at most 10 s, and exits.
+closeOnSignals(app, receiver)
 
 const address = await app.listen({ port: Number(PORT) })
 console.log(`listening on ${new URL(address).port}`)

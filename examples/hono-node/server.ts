@@ -2,7 +2,7 @@ import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
 import { createReceiver, hmacSignature } from 'media-webhooks'
 import { honoHandler } from 'media-webhooks/hono'
-import { closeServer } from 'media-webhooks/node'
+import { closeOnSignals } from 'media-webhooks/node'
 
 const { WEBHOOK_SECRET = '', PORT = '3000' } = process.env
 
@@ -22,9 +22,5 @@ app.post('/webhooks/media', honoHandler(receiver))
 
 const server = serve({ fetch: app.fetch, port: Number(PORT) }, ({ port }) => console.log(`listening on ${port}`))
 
-process.once('SIGTERM', async () => {
-  // Answers the deliveries in flight and handles the accepted events, in at most 10 s. Returns the unfinished ones.
-  const { unfinished } = await closeServer(server, receiver)
-  for (const { event } of unfinished) console.error(`not handled: ${event.key}`)
-  process.exit()
-})
+// On SIGTERM and SIGINT: answers the deliveries in flight, handles the accepted events, in at most 10 s, and exits.
+closeOnSignals(server, receiver)

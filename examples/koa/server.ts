@@ -2,7 +2,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 import { createReceiver, urlToken } from 'media-webhooks'
 import { koaHandler } from 'media-webhooks/koa'
-import { closeServer } from 'media-webhooks/node'
+import { closeOnSignals } from 'media-webhooks/node'
 
 const { WEBHOOK_TOKEN = '', PORT = '3000' } = process.env
 
@@ -26,9 +26,5 @@ const server = app.listen(Number(PORT), () => {
   console.log(`listening on ${(server.address() as { port: number }).port}`)
 })
 
-process.once('SIGTERM', async () => {
-  // Answers the deliveries in flight and handles the accepted events, in at most 10 s. Returns the unfinished ones.
-  const { unfinished } = await closeServer(server, receiver)
-  for (const { event } of unfinished) console.error(`not handled: ${event.key}`)
-  process.exit()
-})
+// On SIGTERM and SIGINT: answers the deliveries in flight, handles the accepted events, in at most 10 s, and exits.
+closeOnSignals(server, receiver)

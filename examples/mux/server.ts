@@ -1,7 +1,7 @@
 import express from 'express'
 import { createReceiver, timestampedSignature } from 'media-webhooks'
 import { expressHandler } from 'media-webhooks/express'
-import { closeServer } from 'media-webhooks/node'
+import { closeOnSignals } from 'media-webhooks/node'
 import { mux } from './mux.ts'
 
 const { MUX_SECRET = '', PORT = '3000', ENCODED_WITHIN = '2 h' } = process.env
@@ -39,9 +39,5 @@ const server = app.listen(Number(PORT), () => {
   console.log(`listening on ${(server.address() as { port: number }).port}`)
 })
 
-process.once('SIGTERM', async () => {
-  // Answers the deliveries in flight and handles the accepted events, in at most 10 s. Returns the unfinished ones.
-  const { unfinished } = await closeServer(server, receiver)
-  for (const { event } of unfinished) console.error(`not handled: ${event.key}`)
-  process.exit()
-})
+// On SIGTERM and SIGINT: answers the deliveries in flight, handles the accepted events, in at most 10 s, and exits.
+closeOnSignals(server, receiver)

@@ -2,7 +2,7 @@ import express from 'express'
 import { createReceiver, urlToken } from 'media-webhooks'
 import { expressHandler } from 'media-webhooks/express'
 import { postgresInbox } from 'media-webhooks/inbox/postgres'
-import { closeServer } from 'media-webhooks/node'
+import { closeOnSignals } from 'media-webhooks/node'
 import pg from 'pg'
 import { write as drizzle } from './orms/drizzle.ts'
 import { write as knex } from './orms/knex.ts'
@@ -47,9 +47,5 @@ const server = app.listen(Number(PORT), () => {
   console.log(`listening on ${(server.address() as { port: number }).port}`)
 })
 
-process.once('SIGTERM', async () => {
-  // Finishes the running handlers. Waiting events stay in Postgres, for another process or the next start.
-  await closeServer(server, receiver)
-  await pool.end()
-  process.exit(0)
-})
+// On SIGTERM and SIGINT, finishes the running handlers. Waiting events stay in Postgres, for another process or the next start.
+closeOnSignals(server, receiver, { onClosed: () => pool.end() })

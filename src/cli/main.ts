@@ -2,8 +2,18 @@
 import { run } from './run.ts'
 
 const interrupted = new AbortController()
-// `once`: a second signal ends the process at once.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
+// A second signal ends the process at once. One press of Ctrl-C can be two: npm passes on what the terminal also sends.
+const samePressMs = 500
+let interruptedAt: number | undefined
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.on(signal, () => {
+    interruptedAt ??= performance.now()
+    interrupted.abort()
+    if (performance.now() - interruptedAt < samePressMs) return
+    process.removeAllListeners(signal)
+    process.kill(process.pid, signal)
+  })
+}
 
 // EPIPE is normal, as with `| head`: it must not change the exit code.
 const outputClosed = new AbortController()

@@ -8,7 +8,7 @@ import type { RedisConnection } from './bullmq/check-connection.ts'
 import { watchConnection } from './bullmq/connection.ts'
 import { BullmqDeadLetters } from './bullmq/dead-letters.ts'
 import { BullmqEvents } from './bullmq/events.ts'
-import { acceptOverdue, addEvent, listExpected } from './bullmq/expectations.ts'
+import { acceptOverdue, addEvent, countExpected, listExpected } from './bullmq/expectations.ts'
 import { operationList } from './bullmq/operations.ts'
 import { pauseStorage } from './bullmq/pauses.ts'
 import { checkQueue, disconnectMs, EventQueue, standardQueue } from './bullmq/queue.ts'
@@ -174,6 +174,11 @@ class BullmqInbox implements Inbox {
     }
     if ((await this.#room.store(unreadable.body.byteLength, keep)) === undefined)
       throw new WebhookError('overloaded', 'Redis is almost full, or too many deliveries wait for it')
+  }
+
+  async ready(): Promise<void> {
+    this.#closing.checkOpen()
+    await countExpected(this.#queue)
   }
 
   stats(): Promise<InboxStats> {

@@ -197,8 +197,9 @@ export interface Inbox extends ReadableInbox {
    */
   keepUnreadable?(unreadable: UnreadableDelivery): MaybePromise<void>
   /**
-   * Resolves once the inbox can accept. Absent if it can from the start.
-   * @throws WebhookError `unavailable` when it cannot be opened
+   * Resolves once the inbox can accept: it is open, and reaches its storage now. Cheap, since probes ask again and again.
+   * Absent if there is no storage to reach, or none that can be asked.
+   * @throws WebhookError `unavailable` when it cannot be opened, or can't reach its storage
    */
   ready?(): Promise<void>
   /** Makes every retry due now and keeps accepting: the process is about to exit. Absent if others can retry. */

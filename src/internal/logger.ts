@@ -35,7 +35,8 @@ export const consoleLogger: Logger = {
   error: (details, message) => console.error(...consoleLine(details, message)),
 }
 
-function consoleLine({ err, ...details }: { readonly err?: unknown }, message: string): unknown[] {
+/** The arguments for the console. */
+export function consoleLine({ err, ...details }: { readonly err?: unknown }, message: string): unknown[] {
   const line = escaped(`media-webhooks: ${message} ${JSON.stringify(details)}`)
   // Before other arguments, the console would replace `%s`.
   return err === undefined ? [line] : [line.replace(/%(?=[%cdfijoOs])/g, '%%'), printable(err)]
@@ -109,6 +110,9 @@ export function safeLogger(logger: Logger): SafeLogger {
   // Checked for every line, because the level can change at run time.
   return { ...lines, isLevelEnabled: (level) => isEnabled(logger, level) }
 }
+
+/** The logger of a receiver whose user gave none. */
+export const defaultLogger: SafeLogger = /* @__PURE__ */ safeLogger(consoleLogger)
 
 // Level names of pino and winston. Any other name lets all levels through.
 const levelNames: readonly unknown[] = [...logLevels, 'fatal', 'silent']

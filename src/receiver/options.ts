@@ -180,8 +180,9 @@ export interface Receiver<out Additions = unknown, Of extends AnySender = MediaS
   /** Adds hooks. Returns a function that removes them. */
   observe(hooks: Hooks): () => void
   /**
-   * Resolves once the inbox can accept; until then, deliveries wait. Await it before listening, to fail at start-up.
-   * @throws WebhookError `unavailable` if the inbox can't be opened
+   * Resolves once the inbox can accept; until then, deliveries wait. Await it before listening, to fail at start-up. Later
+   * it tells whether the inbox reaches its storage now: `health` of `media-webhooks/health` answers probes with it.
+   * @throws WebhookError `unavailable` if the inbox can't be opened or can't reach its storage, `closing` once it closes
    */
   ready(): Promise<void>
   /**

@@ -215,6 +215,11 @@ export class DeliveryPath {
     }
   }
 
+  async ready(): Promise<void> {
+    this.#closing.checkOpen()
+    await this.#options.inbox.ready?.()
+  }
+
   close(options?: CloseOptions): Promise<CloseReport> {
     return this.#closing.start(options)
   }

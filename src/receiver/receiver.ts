@@ -11,7 +11,7 @@ import { HandlerRegistry } from '../handlers/registry.ts'
 import { retrySchedule } from '../handlers/retry.ts'
 import type { Inbox, InboxDefinition, InboxHost } from '../inbox/inbox.ts'
 import { memoryInbox } from '../inbox/memory.ts'
-import { consoleLogger, safeLogger } from '../internal/logger.ts'
+import { defaultLogger, safeLogger } from '../internal/logger.ts'
 import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './options.ts'
 import { checkPlatform, whyNotExpect } from './platform.ts'
 import { DeliveryPath } from './receive.ts'
@@ -35,7 +35,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
   const { maxBodyBytes = 65_536, bodyTimeoutMs = 10_000, ackTimeoutMs = 2_500 } = options
   const { retry = ack === 'handled' ? undefined : {} } = options
   const sender: AnySender = options.sender ?? mediaService
-  const logger = safeLogger(options.logger ?? consoleLogger)
+  const logger = options.logger ? safeLogger(options.logger) : defaultLogger
   const lossWithoutWait = checkPlatform(definition, ack, logger, platform)
   const registry = new HandlerRegistry(sender, options.handlers, retry, definition.limits ? undefined : definition.name)
   const reporter = new Reporter(options.hooks, logger, telemetry)
@@ -80,7 +80,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
       if (inbox.handleMessage !== undefined) return inbox.handleMessage(message, options)
       throw new WebhookError('invalid_option', 'receiver.handle needs queueInbox')
     },
-    ready: async () => inbox.ready?.(),
+    ready: () => path.ready(),
     close: (options) => path.close(options),
   })
   // The registry and the parser enforce these types at run time.

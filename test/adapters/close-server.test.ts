@@ -55,7 +55,7 @@ const inboxes: [string, () => Promise<InboxDefinition>][] = [
 ]
 
 describe.each(inboxes)('a server with %s', (_, makeInbox) => {
-  const separately: typeof closeServer = (server, receiver) => {
+  const separately = (server: Server, receiver: Receiver) => {
     server.close(() => {})
     return receiver.close()
   }

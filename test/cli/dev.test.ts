@@ -65,11 +65,10 @@ test.each(['SIGINT', 'SIGTERM'] as const)(
   },
 )
 
-test('dev says which webhook it leaves when a second Ctrl-C ends it', async () => {
-  const { emulator, client, env, to } = await setUp()
-  // The service never answers a deletion.
-  const proxy = await serve(async (request, response) => {
-    if (request.method === 'DELETE') return
+/** The service behind a proxy. `deletes` is called for each deletion, and may keep it from being answered. */
+const behindProxy = (emulator: { readonly url: string }, deletes: () => boolean) =>
+  serve(async (request, response) => {
+    if (request.method === 'DELETE' && !deletes()) return
     const chunks = await request.toArray()
     const { authorization = '', 'content-type': type = '' } = request.headers
     const init = { method: request.method as string, headers: { authorization, 'content-type': type } }
@@ -77,13 +76,33 @@ test('dev says which webhook it leaves when a second Ctrl-C ends it', async () =
     const answer = await fetch(`${emulator.url}${request.url}`, { ...init, ...body })
     response.writeHead(answer.status, { 'content-type': 'application/json' }).end(await answer.text())
   })
+
+test('dev deletes its webhook although npx passes on the Ctrl-C that the terminal also sends', async () => {
+  const { emulator, client, env, to } = await setUp()
+  let pressedAgain: Promise<number | null> | undefined
+  const proxy = await behindProxy(emulator, () => {
+    pressedAgain ??= stop('SIGINT')
+    return true
+  })
+  const proxied = { ...env, MEDIA_WEBHOOKS_BASE_URL: proxy }
+  const { stop } = await startProcess(['--port', '0', '--forward-to', to], proxied)
+  expect(await stop('SIGINT')).toBe(0)
+  expect(await pressedAgain).toBe(0)
+  expect(await webhooksOf(client)).toEqual([])
+})
+
+test('dev says which webhook it leaves when a second Ctrl-C ends it', async () => {
+  const { emulator, client, env, to } = await setUp()
+  // The service never answers a deletion.
+  const proxy = await behindProxy(emulator, () => false)
   const slow = { ...env, MEDIA_WEBHOOKS_BASE_URL: proxy }
   const { captured: id, output, stop } = await startProcess(['--port', '0', '--forward-to', to], slow)
   const first = stop('SIGINT')
   const last = `Deleting the webhook ${id}. Press Ctrl-C again to leave it at the service.\n`
   await expect.poll(output).toContain(last)
-  expect(await stop('SIGINT')).toBeNull()
-  await first
+  const presses = setInterval(() => void stop('SIGINT'), 50)
+  expect(await first).toBeNull()
+  clearInterval(presses)
   expect(output().endsWith(last)).toBe(true)
   expect(await idsOf(client)).toEqual([id])
 })

@@ -71,9 +71,11 @@ describe.each(examples)('the example for $name', ({ start, sign, first }) => {
 test.each(['express', 'fastify', 'koa', 'hono-node'])(
   'the example for %s closes once it is asked to end',
   async (name) => {
-    const program = await startServer(name)
-    expect(await program.stop('SIGTERM')).toBe(0)
-    expect(program.output()).not.toContain('not handled')
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+      const program = await startServer(name)
+      expect(await program.stop(signal)).toBe(0)
+      expect(program.output()).toContain(`media-webhooks: closed {"signal":"${signal}"`)
+    }
   },
 )
 

@@ -184,6 +184,12 @@ const bundles: Record<string, Bundled> = {
         console.log(html.includes('Overview'), style.includes('.causes'), script.includes('morph')))`,
     prints: 'true true true',
   },
+  './health': {
+    program: `${receiver}
+      import { health } from 'media-webhooks/health'
+      health(receiver).ready.fetch().then(async (response) => console.log(response.status, await response.text()))`,
+    prints: '200 {"status":"ready"}',
+  },
   './emulator': {
     program: `
       import { createEmulator } from 'media-webhooks/emulator'

@@ -75,6 +75,9 @@ test('the exported names grow only in a reviewed change', () => {
       "/fetch": [
         "fetchHandler",
       ],
+      "/health": [
+        "health",
+      ],
       "/hono": [
         "honoHandler",
       ],
@@ -105,6 +108,7 @@ test('the exported names grow only in a reviewed change', () => {
         "koaHandler",
       ],
       "/node": [
+        "closeOnSignals",
         "closeServer",
         "nodeHandler",
         "toDelivery",

@@ -2,7 +2,7 @@ import { appendFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { createReceiver, memoryInbox, unverified } from 'media-webhooks'
-import { closeServer, nodeHandler } from 'media-webhooks/node'
+import { closeOnSignals, nodeHandler } from 'media-webhooks/node'
 
 const { PORT, FOLDER, HANDLED, INBOX, STORAGE } = process.env
 
@@ -35,7 +35,4 @@ await receiver.ready()
 const server = createServer(nodeHandler(receiver)).listen(Number(PORT), '127.0.0.1', () => {
   console.log(`listening on ${PORT}`)
 })
-process.once('SIGTERM', async () => {
-  await closeServer(server, receiver)
-  process.exit()
-})
+closeOnSignals(server, receiver)

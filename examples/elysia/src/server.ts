@@ -1,4 +1,5 @@
 import { Elysia } from 'elysia'
+import { closeOnSignals } from 'media-webhooks/node'
 import { receiver } from './receiver.ts'
 import { webhooks } from './webhooks.ts'
 
@@ -6,9 +7,5 @@ await receiver.ready()
 const app = new Elysia().use(webhooks).listen(process.env.PORT ?? 3000)
 console.log(`listening on ${app.server?.port}`)
 
-process.once('SIGTERM', async () => {
-  // Answers the deliveries in flight, and then waits up to 10 s for the handlers of accepted events.
-  await app.stop()
-  await receiver.close()
-  process.exit()
-})
+// On SIGTERM and SIGINT: answers the deliveries in flight, handles the accepted events, in at most 10 s, and exits.
+closeOnSignals({ close: (closed) => app.stop().then(closed, closed) }, receiver)

@@ -1,3 +1,4 @@
+import { WebhookError } from '../../errors.ts'
 import { countdown, forLastSteps } from '../../internal/countdown.ts'
 import type { Logger } from '../../internal/logger.ts'
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
@@ -161,8 +162,11 @@ export class SqlInbox implements Inbox {
     void this.upkeep.stop()
   }
 
-  ready(): Promise<void> {
-    return this.#database.ready()
+  async ready(): Promise<void> {
+    await this.#database.ready()
+    this.#closing.checkOpen()
+    if (this.#database.isOurs === false) throw new WebhookError('unavailable', 'another process has the storage')
+    await this.#database.read('SELECT 1 AS one')
   }
 
   accept(accepted: AcceptedEvent, options: AcceptOptions = {}): MaybePromise<Acceptance> {

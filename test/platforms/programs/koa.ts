@@ -1,7 +1,7 @@
 import Router from '@koa/router'
 import Koa from 'koa'
 import { koaHandler } from '../../../adapters/koa.ts'
-import { closeServer } from '../../../adapters/node.ts'
+import { closeOnSignals } from '../../../adapters/node.ts'
 import { makeReceiver } from './receiver.ts'
 
 const receiver = makeReceiver()
@@ -12,7 +12,4 @@ app.use(new Router().all('/webhooks/media', koaHandler(receiver)).routes())
 
 const { PORT } = process.env
 const server = app.listen(Number(PORT), '127.0.0.1', () => console.log(`listening on ${PORT}`))
-process.once('SIGTERM', async () => {
-  await closeServer(server, receiver)
-  process.exit()
-})
+closeOnSignals(server, receiver)
