@@ -3,7 +3,6 @@ import { keepInput, type Parsing, type Vouched } from '../events/parse.ts'
 import type { Acceptance, AcceptedEvent, AcceptOptions, ImmediateResult, Inbox } from '../inbox/inbox.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import { outage } from '../internal/storage/outage.ts'
 import { within } from '../internal/timers.ts'
 import { encoder } from '../internal/utf8.ts'
 import { withoutStack } from '../internal/without-stack.ts'
@@ -221,7 +220,7 @@ export async function waitUntilHandled(
 
 function unavailable(error: unknown): never {
   if (error instanceof WebhookError) throw error
-  throw outage('the inbox', error)
+  throw new WebhookError('unavailable', 'the inbox cannot be reached', { cause: error })
 }
 
 const overloaded = (): WebhookError => new WebhookError('overloaded', 'too many events are waiting')
