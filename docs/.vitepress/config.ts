@@ -17,6 +17,8 @@ const guides = [
       page('Mount the receiver', '/mount'),
       page('Verify the sender', '/verify'),
       page('Other services', '/senders'),
+      page('From a hand-written receiver', '/from-a-hand-written-receiver'),
+      page('Compared with other tools', '/compared'),
     ],
   },
   {
@@ -75,6 +77,8 @@ const guides = [
       page('Configuration', '/configuration'),
       page('Errors', '/errors'),
       page('Performance', '/performance'),
+      page('Versions and support', '/versions'),
+      page('Questions and answers', '/faq'),
       page('Changelog', '/changelog'),
       page('API reference', '/api/media-webhooks/'),
     ],

@@ -5,6 +5,9 @@ import { table } from './shared/text.ts'
 
 export const program = 'media-webhooks'
 
+/** How a printed command begins. It can be pasted where the package is a dependency, too. */
+export const pasted = `npx ${program}`
+
 const exitCodes = { 0: 'success', 1: 'failure', 2: 'invalid command line', 130: 'interrupted' }
 
 export function listHelp(path: string, summary: string, commands: readonly (Command | CommandGroup)[]): string {
@@ -15,7 +18,7 @@ export function listHelp(path: string, summary: string, commands: readonly (Comm
       commands.map(({ name, summary: each }) => [name, each]),
       '  ',
     )}`,
-    `Run '${path} <command> --help' for details.${path === program ? " '--version' (-v) prints the version." : ''}`,
+    `Run 'npx ${path} <command> --help' for details.${path === program ? " '--version' (-v) prints the version." : ''}`,
     exitCodeLines(exitCodes),
     environment,
   ].join('\n\n')
@@ -41,7 +44,7 @@ export function commandHelp(path: string, command: Command): string {
 }
 
 const exampleLines = (examples: readonly string[]): string =>
-  `${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((each) => `  ${program} ${each}`).join('\n')}`
+  `${examples.length === 1 ? 'Example' : 'Examples'}:\n${examples.map((each) => `  ${pasted} ${each}`).join('\n')}`
 
 const sentence = (text: string): string => `${text[0]?.toUpperCase()}${text.slice(1)}.`
 

@@ -93,7 +93,7 @@ function unknownCommand(path: string, name: string, commands: CommandLevel['comm
   return new UsageError(`there is no command '${name}'${hint}${helpHint(path)}`)
 }
 
-const helpHint = (path: string): string => ` (see '${path} --help')`
+const helpHint = (path: string): string => ` (see 'npx ${path} --help')`
 
 const isWrongUsage = (error: unknown): error is Error =>
   error instanceof UsageError ||

@@ -42,7 +42,7 @@ export type Rate = `${number}/${'s' | 'min' | 'h'}`
 export interface HandlerOptions {
   /**
    * Name in reports, dead letters and storage, where it lets a retry skip the handlers that have succeeded.
-   * @defaultValue the function's name or `handler`, numbered if in use
+   * @defaultValue the function's name, or the types it was registered for (`onAny` for all), numbered if in use
    */
   readonly name?: string
   /**

@@ -94,7 +94,10 @@ export class HandlerRegistry {
     const limiter = this.#makeLimiter({ concurrency, rate })
     const settings = { types, tests, timeoutMs, retry: schedule, limiter }
     const call = { handler: this.#typed(handler), given: handler }
-    this.#replace([...this.#handlers, { name: name ?? this.#nameFor(handler), ...call, ...settings }])
+    this.#replace([
+      ...this.#handlers,
+      { name: name ?? this.#nameFor(handler, types?.join(',') ?? 'onAny'), ...call, ...settings },
+    ])
   }
 
   /** @throws WebhookError `invalid_option` */
@@ -189,7 +192,7 @@ export class HandlerRegistry {
     this.#byType.clear()
   }
 
-  #nameFor({ name }: { readonly name: string }, otherwise = 'handler'): string {
+  #nameFor({ name }: { readonly name: string }, otherwise: string): string {
     const base = name || otherwise
     let candidate = base
     for (let number = 2; this.#isTaken(candidate); number++) candidate = `${base}-${number}`

@@ -181,7 +181,9 @@ export class DeliveryPath {
   }
 
   #reject(error: RejectionError, startedAt: number, event?: MediaEvent, span?: DeliverySpan): Acknowledgement {
-    const acknowledgement = rejection(error.code, error.message)
+    // The sender need not know where our database is, or how it fails.
+    const isOutage = error.code === 'unavailable'
+    const acknowledgement = rejection(error.code, isOutage ? 'the delivery cannot be accepted now' : error.message)
     this.#options.reporter.delivery(acknowledgement, startedAt, event, error, span)
     return acknowledgement
   }

@@ -62,7 +62,7 @@ export class SenderChanges {
     this.#checksLeft = 0
     this.#logger.warn(
       { header },
-      `deliveries have the header ${header}, which ${this.#verifier.name} does not check: run media-webhooks listen to find its verifier`,
+      `deliveries have the header ${header}, which ${this.#verifier.name} does not check: run npx media-webhooks listen to find its verifier`,
     )
   }
 

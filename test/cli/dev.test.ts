@@ -137,7 +137,7 @@ test("dev deletes a killed run's webhook with the same URL, and reports one on a
   const { program } = await startDev(['--forward-to', to, '--url', url], env)
   expect(program.errors()).toContain(`Deleted the webhook ${id}, left behind by an earlier run.\n`)
   const reported = `The webhook ${webhook.id} belongs to a run on another port, or was left behind.`
-  expect(program.errors()).toContain(`${reported} To delete it: media-webhooks webhooks delete ${webhook.id}\n`)
+  expect(program.errors()).toContain(`${reported} To delete it: npx media-webhooks webhooks delete ${webhook.id}\n`)
   expect(await idsOf(client)).toHaveLength(2)
   for (const each of [first, program]) each.interrupt()
   expect(await Promise.all([first.code, program.code])).toEqual([0, 0])

@@ -86,7 +86,7 @@ test('inbox expected lists what is expected, and leads to the events of the medi
     '2026-03-01T12:05:00.000Z (in 5 min)   encoded              2026-03-01T11:57:00.000Z (3 min ago)  a film',
     '2026-03-01T13:30:00.000Z (in 90 min)  published\\u{1b}[31m  2026-03-01T11:57:00.000Z (3 min ago)  m2\\u{a}',
     '2 of 2 open expectations',
-    "The events of one: media-webhooks inbox inbox.db media 'a film'",
+    "The events of one: npx media-webhooks inbox inbox.db media 'a film'",
     '',
   ])
 })

@@ -48,7 +48,10 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
     // `running since` follows within 20 s.
     await vi.waitFor(async () => expect((await inbox('show', 'm1')).output).toMatch(/^process +\S+:\d+$/m))
     const { code, output } = await inbox('stop', 'm1')
-    expect([code, output]).toEqual([0, expect.stringMatching(/^asked its process to stop .*\n.* show .*m1\n$/)])
+    expect([code, output]).toEqual([
+      0,
+      expect.stringMatching(/^asked its process to stop .*\n.* show .* [0-9a-f]{8}\n$/),
+    ])
     await seenRetrying('m1')
     expect((await inbox('show', 'm1')).output).toMatch(/hold: .*stopped/)
     const again = await inbox('stop', 'm1', '--json')
@@ -156,7 +159,7 @@ describe.skipIf(!findPostgres())('inbox of Postgres', () => {
     const url = await createUser('typist', 'GRANT pg_read_all_data TO typist')
     const { output } = await finish(['inbox', url, 'show', 'm1', ...place.flags])
     expect(output).toMatch(
-      / {2}media-webhooks inbox 'postgres:\/\/…@127\.0\.0\.1:\d+\/postgres' replay --schema 'inbox \d+' m1\n$/,
+      / {2}npx media-webhooks inbox 'postgres:\/\/…@127\.0\.0\.1:\d+\/postgres' replay --schema 'inbox \d+' [0-9a-f]{8}\n$/,
     )
     expect(output).not.toContain(encodeURIComponent(password))
   })

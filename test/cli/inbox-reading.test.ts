@@ -41,7 +41,7 @@ describe('pause and resume', () => {
     const { code, output } = await inbox('pause')
     expect([code, output]).toEqual([
       0,
-      expect.stringMatching(/^the inbox is paused: .*\nTo resume it: media-webhooks inbox .* resume/),
+      expect.stringMatching(/^the inbox is paused: .*\nTo resume it: npx media-webhooks inbox .* resume/),
     ])
     expect((await inbox('pause')).output).toMatch(/^the inbox was paused already\n/)
     const [{ since, by }] = JSON.parse((await inbox('stats', '--json')).output).pauses
@@ -145,7 +145,7 @@ describe('show', () => {
     const { output } = await inbox('show', 'm1')
     expect(output).toMatch(/^state +retrying$/m)
     expect(output).toMatch(/^next attempt +\d{4}-.*Z \(in \d+ (s|min)\)$/m)
-    expect(output).toMatch(/\nTo start the next attempt now:\n {2}media-webhooks inbox .* retry .*m1\n$/)
+    expect(output).toMatch(/\nTo start the next attempt now:\n {2}npx media-webhooks inbox .* retry [0-9a-f]{8}\n$/)
     expect(await deadLetters()).toBe(0)
   })
 
@@ -205,7 +205,7 @@ describe('retry', () => {
     const dead = await inbox('retry', 'm1')
     expect(dead).toMatchObject({ code: 1, output: '' })
     expect(dead.errors).toMatch(
-      /: it is a dead letter\na dead letter can be replayed: media-webhooks inbox .* replay .*m1\n$/,
+      /: it is a dead letter\na dead letter can be replayed: npx media-webhooks inbox .* replay [0-9a-f]{8}\n$/,
     )
     const unknown = await inbox('retry', 'm2', '--json')
     expect(unknown).toMatchObject({ code: 1, output: '{"retried":false}\n' })

@@ -38,10 +38,11 @@ async function openShop({ inbox: definition }: InboxPlace) {
 
 /** Reads the last command that the program tells its user to type, as a shell does. */
 async function commandIn(output: string): Promise<readonly string[]> {
-  const line = output.split('\n').findLast((each) => each.startsWith('  media-webhooks inbox '))
+  const line = output.split('\n').findLast((each) => each.startsWith('  npx media-webhooks inbox '))
   const { stdout } = await promisify(execFile)('bash', ['-c', `printf '%s\\0' ${line}`])
-  const [program, ...args] = stdout.split('\0').slice(0, -1)
-  expect(program).toBe('media-webhooks')
+  const [npx, program, ...args] = stdout.split('\0').slice(0, -1)
+  expect([npx, program]).toEqual(['npx', 'media-webhooks'])
+  expect(args.slice(3).join(' ')).toMatch(/(^| )[0-9a-f]{8}$/)
   return args
 }
 

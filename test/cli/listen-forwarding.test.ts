@@ -136,7 +136,7 @@ describe('listen --forward-to', () => {
     const again = await program.line(/^ {2}again/)
     expect(program.output()).toMatch(/\n {2}forwarded {2}- {2}\d+\.\d ms {2}ECONNREFUSED \(is the server running, /)
     const [file = ''] = await readdir(save)
-    expect(again).toBe(`  again      media-webhooks resend ${save}/${file} --to ${to}`)
+    expect(again).toBe(`  again      npx media-webhooks resend ${save}/${file} --to ${to}`)
   })
 
   test('gives the server 3 s, as the service does', { timeout: 20_000 }, async () => {

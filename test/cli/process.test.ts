@@ -34,7 +34,7 @@ describe('the program', () => {
     expect(await ended).toEqual({
       code: 2,
       signal: null,
-      errors: "media-webhooks: there is no command 'lsten'; did you mean 'listen'? (see 'media-webhooks --help')\n",
+      errors: "media-webhooks: there is no command 'lsten'; did you mean 'listen'? (see 'npx media-webhooks --help')\n",
     })
   })
 

@@ -49,7 +49,7 @@ describe('--help', () => {
       expect(output).not.toContain('undefined')
       const [explained = '', examples = ''] = output.split(/\nExamples?:\n/)
       for (const example of examples.trimEnd().split('\n')) {
-        expect(example).toMatch(new RegExp(`^  media-webhooks ${path}\\b`))
+        expect(example).toMatch(new RegExp(`^  npx media-webhooks ${path}\\b`))
       }
       // Lines to copy may be longer.
       expect(explained.split('\n').filter((line) => line.length > 100 && !line.startsWith('Usage:'))).toEqual([])
@@ -96,7 +96,7 @@ describe('The program', () => {
 
   test.each([
     [['emualte'], /there is no command 'emualte'; did you mean 'emulate'\?/],
-    [['something'], /there is no command 'something' \(see 'media-webhooks --help'\)/],
+    [['something'], /there is no command 'something' \(see 'npx media-webhooks --help'\)/],
     [['--port', '1'], /flags come after the command/],
     [['keys', 'crate'], /did you mean 'create'\?/],
     [['keys', 'update', 'an-id'], /there is no command 'update'; did you mean 'rename'\?/],
@@ -185,6 +185,6 @@ test('the help of an action has only its flags, and a wrong flag leads to it', a
   const { code, errors } = await finish(['inbox', 'events.db', 'stop', 'a', '--all'])
   expect([code, errors]).toEqual([
     2,
-    "media-webhooks: stop does not take --all (see 'media-webhooks inbox stop --help')\n",
+    "media-webhooks: stop does not take --all (see 'npx media-webhooks inbox stop --help')\n",
   ])
 })

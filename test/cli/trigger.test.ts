@@ -278,7 +278,8 @@ describe('trigger --body', () => {
     const { code, errors } = await finish(['trigger', '--to', 'http://a/'])
     expect({ code, errors }).toEqual({
       code: 2,
-      errors: "media-webhooks: <type|lifecycle> is missing (or --body <file>) (see 'media-webhooks trigger --help')\n",
+      errors:
+        "media-webhooks: <type|lifecycle> is missing (or --body <file>) (see 'npx media-webhooks trigger --help')\n",
     })
   })
 })

@@ -51,20 +51,22 @@ describe('the handler registry', () => {
     expect(new HandlerRegistry(mediaService, { 'encoding.finished': publish }).handles(type)).toBe(false)
   })
 
-  test('names a handler after its function, or `handler`, and numbers those that share a name', () => {
+  test('names a handler after its function, or the types it is for, and numbers those that share a name', () => {
     const registry = new HandlerRegistry(mediaService, { 'encoding.finished': (event: never) => event })
     registry.add(undefined, publish)
     registry.add(undefined, publish)
     registry.add(undefined, publish)
     registry.add(undefined, () => {})
     registry.add(undefined, () => {})
+    registry.add(['encoding.finished', 'encoding.failed'], () => {})
     expect(namesFor(registry, 'encoding.finished')).toEqual([
       'encoding.finished',
       'publish',
       'publish-2',
       'publish-3',
-      'handler',
-      'handler-2',
+      'onAny',
+      'onAny-2',
+      'encoding.finished,encoding.failed',
     ])
   })
 

@@ -123,8 +123,8 @@ describe('a run of a handler', () => {
   })
 
   test.each([
-    ['retried', 'warn', /^handler handler failed in attempt 1 and will run again in \d+ ms$/],
-    ['dead-lettered', 'error', /^handler handler failed in attempt 2, its last: the event becomes a dead letter$/],
+    ['retried', 'warn', /^handler onAny failed in attempt 1 and will run again in \d+ ms$/],
+    ['dead-lettered', 'error', /^handler onAny failed in attempt 2, its last: the event becomes a dead letter$/],
   ] as const)('that is %s is logged at the level %s, with the error', async (outcome, level, text) => {
     const { handlings, lines, options } = listening()
     const error = new Error('no disk')

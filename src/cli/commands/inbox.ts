@@ -1,11 +1,22 @@
-import { findKey } from '../../inbox/operations/finding.ts'
+import { keysWithId } from '../../inbox/operations/finding.ts'
+import type { InspectedInbox } from '../../inbox/reading.ts'
 import { type Command, defineCommand } from '../shared/command.ts'
 import { UsageError } from '../shared/flags.ts'
+import { shellQuoted } from '../shared/text.ts'
 import { actionsHelp, findAction, makeCommands, requireAction } from './inbox/actions.ts'
 import { explained } from './inbox/explain.ts'
 import { flags } from './inbox/flags.ts'
 import { migrateTables } from './inbox/migrate.ts'
 import { openTarget, readTarget } from './inbox/target.ts'
+
+/** @throws Error if several events have the given short id */
+async function findKey(opened: InspectedInbox, given: string): Promise<string> {
+  const keys = await keysWithId(opened, given)
+  if (keys.length <= 1) return keys[0] ?? given
+  throw new Error(
+    `${keys.length} events have the short id ${given}; give the key of one: ${keys.map(shellQuoted).join(' ')}`,
+  )
+}
 
 const command = defineCommand({
   name: 'inbox',

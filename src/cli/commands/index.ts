@@ -3,6 +3,7 @@ import { dev } from './dev.ts'
 import { doctor } from './doctor.ts'
 import { emulate } from './emulate.ts'
 import { inbox } from './inbox.ts'
+import { init } from './init.ts'
 import { keys } from './keys.ts'
 import { listen } from './listen.ts'
 import { resend } from './resend.ts'
@@ -11,6 +12,7 @@ import { webhooks } from './webhooks.ts'
 
 /** In the order of the help. */
 export const commands: readonly (Command | CommandGroup)[] = [
+  init,
   emulate,
   dev,
   trigger,

@@ -1,5 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { checkedApart, checkOptions } from '../../internal/check-options.ts'
+import { outage } from '../../internal/storage/outage.ts'
 import { withoutCommand } from '../../internal/storage/reach-redis.ts'
 import { within } from '../../internal/timers.ts'
 import { firstMinute, toActivity } from '../operations/activity.ts'
@@ -46,14 +47,14 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<Inspec
   const close = () => queue.close(queue.isReady ? disconnectMs : 0)
   try {
     await within(timeoutMs, connected(queue), () => {
-      throw new Error(`no answer from Redis within ${timeoutMs} ms`)
+      throw new Error(`no answer within ${timeoutMs} ms`)
     })
     const version = await queue.reach((jobs) => jobs.getVersion())
     if (version === null) throw new WebhookError('unavailable', noQueue(name))
   } catch (cause) {
     await close()
     if (cause instanceof WebhookError) throw cause
-    throw new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause: withoutCommand(cause) })
+    throw outage('Redis', withoutCommand(cause))
   }
   const events = new BullmqEvents(queue)
   return {

@@ -66,7 +66,11 @@ export class EventQueue {
   constructor(name: string, connection: RedisConnection, timeoutMs: number, logger?: Logger) {
     this.client = connect(connection)
     this.own = new OwnKeys(this.client, name)
-    this.#reach = redisReach({ isReady: () => this.isReady, timeoutMs })
+    let lastError: unknown
+    this.client.on('error', (error) => {
+      lastError = error
+    })
+    this.#reach = redisReach({ isReady: () => this.isReady, timeoutMs, lastError: () => lastError })
     this.jobs = new Queue(name, {
       connection: this.client,
       streams: { events: { maxLen: 1_000 } },

@@ -17,13 +17,14 @@ async function newest({ events, deadLetters }: ReadableInbox): Promise<readonly 
   return [...listed, ...dead.map(({ key, event }) => ({ key, mediaId: event?.mediaId }))]
 }
 
-/** Resolves a short id to its key. Returns anything else unchanged, and ids of older events too. */
-export async function findKey(inbox: ReadableInbox, given: string): Promise<string> {
-  if (!/^[0-9a-f]{8}$/.test(given)) return given
+/** Finds the keys of the newest events that have a short id. An event whose key is `given` is the only one. */
+export async function keysWithId(inbox: ReadableInbox, given: string): Promise<readonly string[]> {
+  if (!/^[0-9a-f]{8}$/.test(given)) return []
   const known = (await inbox.events?.get(given)) ?? (await inbox.deadLetters.get(given))
-  if (known !== undefined) return given
-  for (const { key } of await newest(inbox)) if ((await shortId(key)) === given) return key
-  return given
+  if (known !== undefined) return [given]
+  const keys = [...new Set((await newest(inbox)).map(({ key }) => key))]
+  const ids = await Promise.all(keys.map(shortId))
+  return keys.filter((_, index) => ids[index] === given)
 }
 
 export async function mediaBeginning(inbox: ReadableInbox, beginning: string): Promise<readonly string[]> {

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { WebhookError } from '../../errors.ts'
 import { consoleLogger } from '../../internal/logger.ts'
 import { processName } from '../../internal/process-name.ts'
+import { outage } from '../../internal/storage/outage.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { Database, DatabaseListener, Statement, Step, Value } from '../sql/database.ts'
 import type { Signal } from '../sql/signal.ts'
@@ -10,7 +11,7 @@ import { Connections } from './connections.ts'
 import { dialect } from './dialect.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { Notifications } from './notifications.ts'
-import { makePool } from './pool.ts'
+import { makePool, placeOf } from './pool.ts'
 import { findPooler, isRefusedByPooler, poolerProblem } from './pooler.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
@@ -47,6 +48,7 @@ export class PostgresDatabase implements Database {
   readonly #connections: Connections
   readonly #notifications: Notifications
   readonly #ownPool: pg.Pool | undefined
+  readonly #place: string | undefined
   #opening: Promise<void> | undefined
   #problem: unknown
   /** `prepared`: the tables are there, and the inbox is starting. */
@@ -60,6 +62,7 @@ export class PostgresDatabase implements Database {
     const { given, config, schema, concurrency, leaseMs, ttlMs, timeoutMs, listen, handles } = options
     this.#host = host
     this.#options = options
+    this.#place = placeOf(given?.options ?? config)
     this.#connections = connections ?? new Connections({ config, schema: quoted(schema), timeoutMs, prepares: listen })
     const isStrict = host.order === 'strict'
     this.steps = new PostgresSteps({ isStrict, leaseMs, ttlMs })
@@ -100,7 +103,7 @@ export class PostgresDatabase implements Database {
       await opened()
       if (this.#state === 'prepared') this.#state = 'open'
     } catch (error) {
-      const problem = unreachable(error)
+      const problem = unreachable(error, this.#place)
       if (this.#state === 'closed') throw problem
       if (`${this.#problem}` !== `${problem}`)
         this.#host.logger.error({ err: problem }, 'the inbox cannot be opened yet; deliveries are answered 503')
@@ -134,7 +137,8 @@ export class PostgresDatabase implements Database {
 
   /** Throws `unavailable` until the tables are open. */
   #checkReady(state: 'prepared' | 'open'): void {
-    if (this.#state !== 'open' && this.#state !== state && this.#state !== 'closed') throw unreachable(this.#problem)
+    if (this.#state !== 'open' && this.#state !== state && this.#state !== 'closed')
+      throw unreachable(this.#problem, this.#place)
   }
 
   /**
@@ -149,7 +153,7 @@ export class PostgresDatabase implements Database {
         return await step()
       } catch (error) {
         const isOver = this.#state === 'closed' || performance.now() + delayMs > deadline
-        if (isOver || classifyFailure(error) === undefined || !canRepeat(error)) throw unreachable(error)
+        if (isOver || classifyFailure(error) === undefined || !canRepeat(error)) throw unreachable(error, this.#place)
       }
       await new Promise((resolve) => setTimeout(resolve, delayMs))
     }
@@ -193,12 +197,9 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** Wraps an error of Postgres or the network. */
-export const unreachable = (cause: unknown): WebhookError =>
-  cause instanceof WebhookError
-    ? cause
-    : new WebhookError(
-        'unavailable',
-        isRefusedByPooler(cause) ? poolerProblem : 'Postgres gave no answer, or an error',
-        { cause },
-      )
+/** Wraps an error of Postgres or the network. @param place where the server is, for the message */
+export function unreachable(cause: unknown, place?: string | undefined): WebhookError {
+  if (cause instanceof WebhookError) return cause
+  if (isRefusedByPooler(cause)) return new WebhookError('unavailable', poolerProblem, { cause })
+  return outage(place === undefined ? 'Postgres' : `Postgres at ${place}`, cause)
+}

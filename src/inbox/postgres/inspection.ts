@@ -4,7 +4,7 @@ import type { InspectedInbox } from '../reading.ts'
 import { inspectedInbox } from '../sql/inspection.ts'
 import { checkRoute, type PostgresConnection } from './connection.ts'
 import { PostgresDatabase, unreachable } from './database.ts'
-import { makePool, releaseClient, takeClient } from './pool.ts'
+import { makePool, placeOf, releaseClient, takeClient } from './pool.ts'
 import { checkTables, prepareSchema } from './prepare-schema.ts'
 import { checkSchemaName, standardSchema } from './schema.ts'
 
@@ -81,6 +81,6 @@ async function withClient<T>(pool: pg.Pool, run: (client: pg.PoolClient) => Prom
     const client = await takeClient(pool)
     return await run(client).finally(() => releaseClient(client))
   } catch (error) {
-    throw unreachable(error)
+    throw unreachable(error, placeOf(pool.options))
   }
 }

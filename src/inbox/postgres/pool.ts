@@ -6,6 +6,21 @@ const ignore = (): void => {}
 export const guardPool = (pool: pg.Pool): pg.Pool =>
   pool.listeners('error').includes(ignore) ? pool : pool.on('error', ignore)
 
+/**
+ * The server that options lead to, as `db.example:5432`. `undefined` if they give a stream, or a URL that may not be read as
+ * its author meant: part of a password may then be taken for the host.
+ */
+export function placeOf(config: pg.PoolConfig): string | undefined {
+  const { connectionString = '', stream } = config
+  if (stream !== undefined || /^[a-z]+:\/\/[^/?#]*[/?#].*@/is.test(connectionString)) return undefined
+  try {
+    const { host, port } = new pg.Client(config)
+    return host.startsWith('/') ? host : `${host}:${port}`
+  } catch {
+    return undefined
+  }
+}
+
 export const makePool = (config: pg.PoolConfig): pg.Pool => guardPool(new pg.Pool(config))
 
 /** Settings that connections start with. May be filled in after the pool is made. */

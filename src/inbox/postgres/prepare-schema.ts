@@ -42,7 +42,8 @@ export async function prepareSchema(client: SchemaClient, schema: string): Promi
 export async function checkTables(client: SchemaClient, schema: string): Promise<void> {
   const { hasTables } = await readCondition(client, schema)
   if (hasTables) return checkVersion(client, schema)
-  const fix = 'start a receiver with postgresInbox, run "media-webhooks inbox <url> migrate", or give the right schema'
+  const fix =
+    'start a receiver with postgresInbox, run "npx media-webhooks inbox <url> migrate", or give the right schema'
   throw unusable(`it has no tables of an inbox in the schema ${schema}: ${fix}`)
 }
 
@@ -111,7 +112,8 @@ const lock = (schema: string): string =>
   `SELECT pg_advisory_xact_lock(${lockClass}, hashtext(${literal(`migrate ${schema}`)}))`
 
 function notMade(schema: string, error: unknown): unknown {
-  const fix = 'grant CREATE on the database, or run the SQL that "media-webhooks inbox <url> migrate --print" prints'
+  const fix =
+    'grant CREATE on the database, or run the SQL that "npx media-webhooks inbox <url> migrate --print" prints'
   if (isRightMissing(error)) return unusable(`this user may not make the schema ${schema}: ${fix}`, error)
   // A reserved name, or a table of that name exists.
   if (isWrongSql(error))

@@ -1,5 +1,6 @@
 import { WebhookError } from '../../errors.ts'
 import { measure } from '../../internal/maybe-promise.ts'
+import { outage } from '../../internal/storage/outage.ts'
 import { later, sleep, type Timer, unref } from '../../internal/timers.ts'
 import type { Acceptance, AcceptedEvent, ExpectationChanges, InboxHost } from '../inbox.ts'
 import { ByteLimit, bytesOf } from './batch-reader.ts'
@@ -59,9 +60,7 @@ class PendingEvent {
 }
 
 const unavailable = (cause: unknown): WebhookError =>
-  cause instanceof WebhookError
-    ? cause
-    : new WebhookError('unavailable', 'the database gave no answer, or an error', { cause })
+  cause instanceof WebhookError ? cause : outage('the database of the inbox', cause)
 
 export interface IntakeOptions {
   readonly database: Pick<Database, 'run' | 'steps' | 'failure'>

@@ -175,14 +175,29 @@ function ignoreErrors(step: () => void): void {
   }
 }
 
-/** Wraps an error of `use` with the path of the file. */
+/** Fixes by how SQLite or the file system says it. */
+const fixes: readonly (readonly [RegExp, string])[] = [
+  [
+    /EACCES|EPERM|EROFS|readonly|unable to open|cannot be locked/i,
+    'the process must be able to write it and its folder',
+  ],
+  [/EISDIR|local database .*: 14/, 'give the path of a file, in a folder that the process can write'],
+  [/^ENOENT/, 'does its folder exist?'],
+  [/there is no folder/, 'make it first'],
+  [/not a database|malformed/, 'is it a SQLite file? Give the path of a new one'],
+  [/disk is full|ENOSPC/, 'free some space'],
+]
+
+/** Wraps an error of `use` with the path of the file, and the fix if it is known. */
 export function withFileError<T>(path: string, use: () => T): T {
   try {
     return use()
   } catch (cause) {
     if (cause instanceof WebhookError) throw cause
     const { message } = cause as Error
-    throw new WebhookError('unavailable', `the inbox file ${path} cannot be used: ${message}`, { cause })
+    const [, fix] = fixes.find(([pattern]) => pattern.test(message)) ?? []
+    const hint = fix === undefined ? '' : ` (${fix})`
+    throw new WebhookError('unavailable', `the inbox file ${path} cannot be used: ${message}${hint}`, { cause })
   }
 }
 

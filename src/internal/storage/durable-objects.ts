@@ -1,6 +1,7 @@
 import { WebhookError, type WebhookErrorCode } from '../../errors.ts'
 import type { MaybePromise } from '../maybe-promise.ts'
 import { within } from '../timers.ts'
+import { outage } from './outage.ts'
 
 // Structural types, so the published ones don't need Cloudflare's.
 
@@ -74,8 +75,7 @@ export async function askObject(namespace: ObjectNamespace, question: Question, 
       // The platform asks callers not to retry an overloaded object at once.
       if ((error as { overloaded?: boolean }).overloaded === true)
         throw new WebhookError('overloaded', 'the Durable Object is overloaded', { cause: error })
-      if (!question.canRepeat || performance.now() + delayMs >= endsAt)
-        throw new WebhookError('unavailable', 'the Durable Object cannot be reached', { cause: error })
+      if (!question.canRepeat || performance.now() + delayMs >= endsAt) throw outage('the Durable Object', error)
     }
     await new Promise((resolve) => setTimeout(resolve, delayMs * (0.5 + Math.random() / 2)))
   }

@@ -1,5 +1,5 @@
-import { WebhookError } from '../../errors.ts'
 import { within } from '../timers.ts'
+import { outage } from './outage.ts'
 
 /** Runs a step in Redis with a time limit. `onLate` gets an answer that arrives after it. */
 export type ReachRedis = <T>(step: () => Promise<T>, onLate?: (answer: T) => void) => Promise<T>
@@ -9,6 +9,8 @@ export interface ReachOptions {
   readonly isReady: () => boolean
   /** Total time limit of a step, in ms. */
   readonly timeoutMs: number
+  /** Returns why there is no connection, if the client said so. */
+  readonly lastError?: (() => unknown) | undefined
   /** Reconnects, after an answer showed that this server has become a replica. */
   readonly reconnect?: (() => void) | undefined
 }
@@ -42,8 +44,8 @@ export function redisReach(options: ReachOptions): ReachRedis {
   return async (step, onLate) => {
     const pending = new PendingStep()
     const onTimeout = (): never => {
-      if (!isReady()) throw new Error('there is no connection to Redis')
-      throw pending.error ?? new Error(`no answer from Redis within ${timeoutMs} ms`)
+      if (!isReady()) throw options.lastError?.() ?? new Error('there is no connection')
+      throw pending.error ?? new Error(`no answer within ${timeoutMs} ms`)
     }
     const answer = withRetries(step, pending, queue, options)
     return withinTimeout(answer, timeoutMs, onTimeout, onLate).finally(() => {
@@ -59,7 +61,7 @@ export function redisReach(options: ReachOptions): ReachRedis {
  */
 export function redisReachOverHttp(timeoutMs: number): ReachRedis {
   const onTimeout = (): never => {
-    throw new Error(`no answer from Redis within ${timeoutMs} ms`)
+    throw new Error(`no answer within ${timeoutMs} ms`)
   }
   return async (step, onLate) => withinTimeout(step(), timeoutMs, onTimeout, onLate)
 }
@@ -79,7 +81,7 @@ async function withinTimeout<T>(
   try {
     return await within(timeoutMs, answer, onTimeout)
   } catch (error) {
-    throw new WebhookError('unavailable', 'Redis gave no answer, or an error', { cause: withoutCommand(error) })
+    throw outage('Redis', withoutCommand(error))
   } finally {
     isOver = true
   }

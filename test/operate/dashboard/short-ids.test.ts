@@ -44,3 +44,25 @@ test('the command line takes a short id for a key, and the beginning of a media 
   expect((await finish(['inbox', path, 'media', 'f'])).code).toBe(0)
   expect((await finish(['inbox', path, 'show', '00000000'])).code).toBe(1)
 })
+
+test('a short id of two events names both, on the command line and on the page', async () => {
+  const path = await freshPath()
+  const receiver = receiverWith({ inbox: sqliteInbox({ path }), eventKey: ({ mediaId }) => mediaId })
+  await receiver.ready()
+  receiver.onAny(() => Promise.reject(new Error('no room')), { name: 'publish' })
+  // The SHA-256 of both begins with 992462f1.
+  for (const key of ['m13553', 'm23864']) await send(receiver, key)
+  await untilDead(receiver, 2)
+  const { code, errors } = await finish(['inbox', path, 'discard', '992462f1'])
+  expect(code).toBe(1)
+  expect(errors).toMatch(
+    /^media-webhooks: 2 events have the short id 992462f1; give the key of one: (m13553 m23864|m23864 m13553)\n$/,
+  )
+  expect((await finish(['inbox', path, 'show', 'm13553'])).output).toMatch(/ replay m13553\n$/)
+  const page = dashboard(receiver, { authorize: () => true })
+  const place = await placeOf(page, '992462f1')
+  expect(place).toBe('/media?id=992462f1')
+  const html = await (await get(page, place.slice(1))).text()
+  for (const key of ['m13553', 'm23864']) expect(html).toContain(`href="/event?key=${key}"`)
+  expect((await receiver.inbox.stats()).deadLetters).toBe(2)
+})

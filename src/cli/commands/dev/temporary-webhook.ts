@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import type { EventType } from '../../../index.ts'
 import { ApiError, type Client, type Webhook } from '../../../service/client/index.ts'
 import { isSameUrl } from '../../../service/client/register-webhook.ts'
-import { program } from '../../help.ts'
+import { pasted, program } from '../../help.ts'
 import { subscribing } from '../../shared/events.ts'
 import type { Screen } from '../../shared/screen.ts'
 import { plain } from '../../shared/text.ts'
@@ -63,4 +63,4 @@ async function deleteIfThere(client: Client, id: string): Promise<void> {
   })
 }
 
-const deleteHint = ({ id }: Webhook): string => `To delete it: ${program} webhooks delete ${id}`
+const deleteHint = ({ id }: Webhook): string => `To delete it: ${pasted} webhooks delete ${id}`

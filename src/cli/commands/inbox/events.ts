@@ -4,7 +4,7 @@ import { UsageError } from '../../shared/flags.ts'
 import type { Screen } from '../../shared/screen.ts'
 import { shellQuoted } from '../../shared/text.ts'
 import type { InboxAction } from './action.ts'
-import { commandLine } from './command-line.ts'
+import { eventCommand } from './command-line.ts'
 import { counted, eventsText } from './print.ts'
 import { shownEvent } from './shown.ts'
 
@@ -65,7 +65,7 @@ export const events: InboxAction = {
     screen.print(counted(found.length, 'event'))
     if (next !== undefined) screen.print(`There may be more. Repeat the command with --cursor=${shellQuoted(next)}`)
     else if (found.length > 0)
-      screen.print(`All about one of them: ${commandLine(target, 'show', found[0]?.key ?? '')}`)
+      screen.print(`All about one of them: ${await eventCommand({ inbox, target }, 'show', found[0]?.key ?? '')}`)
     return 0
   },
 }

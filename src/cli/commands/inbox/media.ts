@@ -1,13 +1,12 @@
 import { outcomeWords } from '../../../handlers/overdue.ts'
 import { mediaBeginning } from '../../../inbox/operations/finding.ts'
 import type { DeadLetter, EventState, InspectedInbox } from '../../../inbox/reading.ts'
-import { type Paint, shellQuoted } from '../../shared/text.ts'
-import type { InboxAction } from './action.ts'
-import { commandLine } from './command-line.ts'
+import { shellQuoted } from '../../shared/text.ts'
+import type { ActionContext, InboxAction } from './action.ts'
+import { eventCommand } from './command-line.ts'
 import { bodyJson, counted, deadLetterJson, deadLettersText, eventsText, inOneLine } from './print.ts'
 import { whyUnknown } from './show.ts'
 import { named, type ShownEvent, shownEvent, type WithShortId } from './shown.ts'
-import type { InboxTarget } from './target.ts'
 
 const maxNamed = 10
 
@@ -21,7 +20,9 @@ export const media: InboxAction = {
   ],
   flags: [],
   takes: 'id',
-  async run({ inbox, target, words: [given = ''], values, screen }) {
+  async run(context) {
+    const { inbox, values, screen } = context
+    const [given = ''] = context.words
     const exact = await inbox.history(given)
     const candidates = exact.length > 0 ? [] : await mediaBeginning(inbox, given)
     const [mediaId = given] = candidates.length === 1 ? candidates : []
@@ -31,8 +32,9 @@ export const media: InboxAction = {
     if (values.json) screen.json({ events, unreadable: unreadable.map(deadLetterJson) })
     else {
       const pauses = await inbox.pauses.list()
-      if (events.length > 0) screen.print(`${eventsText(events, pauses, screen.paint)}\n${nextStep(events, target)}`)
-      if (unreadable.length > 0) screen.print(unreadableText(unreadable, target, screen.paint))
+      if (events.length > 0)
+        screen.print(`${eventsText(events, pauses, screen.paint)}\n${await nextStep(events, context)}`)
+      if (unreadable.length > 0) screen.print(await unreadableText(unreadable, context))
     }
     if (events.length > 0 || unreadable.length > 0) return 0
     if (candidates.length > 1)
@@ -52,7 +54,7 @@ async function unreadableWith({ deadLetters }: InspectedInbox, mediaId: string):
   })
 }
 
-function nextStep(events: readonly ShownEvent[], target: InboxTarget): string {
+async function nextStep(events: readonly ShownEvent[], context: ActionContext): Promise<string> {
   const open = events.filter(({ state }) => state !== 'handled')
   const missing = events.flatMap(({ overdue }) =>
     overdue?.outcome === 'missing' ? [`${outcomeWords.missing}: ${overdue.awaited.map(inOneLine).join(' or ')}`] : [],
@@ -61,16 +63,17 @@ function nextStep(events: readonly ShownEvent[], target: InboxTarget): string {
   // Dead letters first: they stay until an operator replays them.
   const [worst] = [...open].sort((a, b) => urgency.indexOf(a.state) - urgency.indexOf(b.state))
   const are = `${open.length} of ${counted(events.length, 'event')} ${open.length === 1 ? 'is' : 'are'} not handled yet`
-  return `${are}. All about ${open.length === 1 ? 'it' : 'one'}:\n  ${commandLine(target, 'show', worst?.key ?? '')}`
+  const command = await eventCommand(context, 'show', worst?.key ?? '')
+  return `${are}. All about ${open.length === 1 ? 'it' : 'one'}:\n  ${command}`
 }
 
 const urgency: readonly EventState[] = ['dead', 'retrying', 'running', 'waiting']
 
-function unreadableText(unreadable: readonly WithShortId<DeadLetter>[], target: InboxTarget, paint: Paint) {
-  const command = commandLine(target, 'show', unreadable[0]?.key ?? '')
+async function unreadableText(unreadable: readonly WithShortId<DeadLetter>[], context: ActionContext) {
+  const command = await eventCommand(context, 'show', unreadable[0]?.key ?? '')
   return [
     'Unreadable deliveries that mention it:',
-    deadLettersText(unreadable, paint),
+    deadLettersText(unreadable, context.screen.paint),
     `All about the newest one:\n  ${command}`,
   ].join('\n')
 }

@@ -1,7 +1,7 @@
 import type { EventState } from '../../../inbox/reading.ts'
 import { shellQuoted } from '../../shared/text.ts'
 import type { InboxAction } from './action.ts'
-import { commandLine } from './command-line.ts'
+import { eventCommand } from './command-line.ts'
 import { recordOperation } from './record-operation.ts'
 import { whyUnknown } from './show.ts'
 
@@ -18,20 +18,21 @@ export const retry: InboxAction = {
   flags: ['reason'],
   takes: 'key',
   async run(context) {
-    const { inbox, target, values, screen } = context
+    const { inbox, values, screen } = context
     const [key = ''] = context.words
+    // First: an event on its way from one state to the next may be in neither list.
+    const next = `To see its outcome: ${await eventCommand(context, 'show', key)}`
     const isRetried = await inbox.events.retryNow(key)
     if (isRetried) await recordOperation(context, { act: 'retry', keys: [key] })
     if (values.json) screen.json({ retried: isRetried })
     if (isRetried) {
-      const next = `To see its outcome: ${commandLine(target, 'show', key)}`
       if (!values.json) screen.print(`the next attempt starts within a second, if a server has the inbox open\n${next}`)
       return 0
     }
     const state = (await inbox.events.get(key))?.state
     const why = state === undefined ? whyUnknown(inbox.events.states) : because[state]
     screen.note(`no event with the key ${shellQuoted(key)} waits for its next attempt: ${why}`)
-    if (state === 'dead') screen.note(`a dead letter can be replayed: ${commandLine(target, 'replay', key)}`)
+    if (state === 'dead') screen.note(`a dead letter can be replayed: ${await eventCommand(context, 'replay', key)}`)
     return 1
   },
 }

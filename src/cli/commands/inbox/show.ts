@@ -1,30 +1,31 @@
 import { readOverdueReport } from '../../../handlers/expectations.ts'
 import { type OverdueOutcome, outcomeWords } from '../../../handlers/overdue.ts'
 import { pausedFor } from '../../../inbox/operations/paused.ts'
-import type { DeadLetter, EventRecord, EventState, FailedAttempt, Pause, TraceCarrier } from '../../../inbox/reading.ts'
+import type { DeadLetter, EventRecord, EventState, FailedAttempt, TraceCarrier } from '../../../inbox/reading.ts'
 import { plain, plainJson, shellQuoted, table } from '../../shared/text.ts'
-import type { InboxAction } from './action.ts'
-import { commandLine } from './command-line.ts'
+import type { ActionContext, InboxAction } from './action.ts'
+import { eventCommand } from './command-line.ts'
 import { bodyJson, deadLetterJson, errorLines, inOneLine, stateText } from './print.ts'
 import { named, type ShownEvent, shownEvent, type WithShortId } from './shown.ts'
-import type { InboxTarget } from './target.ts'
 import { time } from './times.ts'
 
 export const show: InboxAction = {
   help: ['show <key>', 'prints everything about an event or an unreadable delivery: times, attempts, errors, payload'],
   flags: [],
   takes: 'key',
-  async run({ inbox, target, words: [key = ''], values, screen }) {
+  async run(context) {
+    const { inbox, values, screen } = context
+    const [key = ''] = context.words
     const record = await inbox.events.get(key)
     const deadLetter = record === undefined ? await inbox.deadLetters.get(key) : undefined
     if (record !== undefined) {
       const event = await shownEvent(inbox, record)
       if (values.json) screen.json(event)
-      else screen.print(eventText(event, target, await inbox.pauses.list()))
+      else screen.print(await eventText(event, context))
     } else if (deadLetter !== undefined) {
       const dead = await named(deadLetter)
       if (values.json) screen.json({ state: 'dead', ...deadLetterJson(dead) })
-      else screen.print(unreadableText(dead, target))
+      else screen.print(await unreadableText(dead, context))
     } else {
       if (values.json) screen.json(null)
       screen.note(`no event has the key ${shellQuoted(key)}: ${whyUnknown(inbox.events.states)}`)
@@ -40,7 +41,8 @@ export const whyUnknown = (states: readonly EventState[]): string =>
     states.includes('handled') ? ' so long ago that it is forgotten (24 h by default)' : ' (this inbox forgets those)'
   }`
 
-function eventText(record: ShownEvent, target: InboxTarget, pauses: readonly Pause[]): string {
+async function eventText(record: ShownEvent, context: ActionContext): Promise<string> {
+  const pauses = await context.inbox.pauses.list()
   const { key, type, mediaId, state, receivedAt, attempts, completed, failedAttempts, dueAt, endedAt, trace } = record
   const { startedAt, process, owed = [], overdue } = record
   const isPaused = pausedFor(record, pauses) !== undefined
@@ -68,7 +70,7 @@ function eventText(record: ShownEvent, target: InboxTarget, pauses: readonly Pau
     payload === undefined
       ? 'The payload of a handled event is not kept.'
       : `${overdue ? 'payload of the event that began it' : 'payload'}:\n${plainJson(payload, 2)}`,
-    ...(isPaused ? [] : nextStep(record, target)),
+    ...(isPaused ? [] : await nextStep(record, context)),
   ].join('\n\n')
 }
 
@@ -101,17 +103,17 @@ function traceFacts(trace: TraceCarrier): Readonly<Record<string, string>> {
   return { trace: fields.join(' ') }
 }
 
-function nextStep({ key, state }: EventRecord, target: InboxTarget): string[] {
+async function nextStep({ key, state }: EventRecord, context: ActionContext): Promise<string[]> {
   if (state === 'dead')
-    return [`To handle it again, once its handler is fixed:\n  ${commandLine(target, 'replay', key)}`]
-  if (state === 'retrying') return [`To start the next attempt now:\n  ${commandLine(target, 'retry', key)}`]
+    return [`To handle it again, once its handler is fixed:\n  ${await eventCommand(context, 'replay', key)}`]
+  if (state === 'retrying') return [`To start the next attempt now:\n  ${await eventCommand(context, 'retry', key)}`]
   return []
 }
 
-function unreadableText(
+async function unreadableText(
   { shortId, key, receivedAt, diedAt, unreadable }: WithShortId<DeadLetter>,
-  target: InboxTarget,
-): string {
+  context: ActionContext,
+): Promise<string> {
   const { reason = '', eventId, body = new Uint8Array() } = unreadable ?? {}
   const facts = {
     'short id': shortId,
@@ -127,6 +129,7 @@ function unreadableText(
     'body' in content
       ? `body, ${body.length} bytes:\n${content.body.split('\n').map(plain).join('\n')}`
       : `body, ${body.length} bytes that are not UTF-8, in base64:\n${content.bodyBase64}`
-  const next = `To try again, once you have deployed a version that can parse it:\n  ${commandLine(target, 'replay', key)}`
+  const command = await eventCommand(context, 'replay', key)
+  const next = `To try again, once you have deployed a version that can parse it:\n  ${command}`
   return [factsText(facts), text, next].join('\n\n')
 }

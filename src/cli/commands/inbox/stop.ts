@@ -1,6 +1,6 @@
 import { shellQuoted } from '../../shared/text.ts'
 import type { InboxAction } from './action.ts'
-import { commandLine } from './command-line.ts'
+import { eventCommand } from './command-line.ts'
 import { stateWords } from './print.ts'
 import { recordOperation } from './record-operation.ts'
 import { whyUnknown } from './show.ts'
@@ -12,11 +12,12 @@ export const stop: InboxAction = {
   async run(context) {
     const { inbox, target, values, screen } = context
     const [key = ''] = context.words
+    // First: an event on its way from one state to the next may be in neither list.
+    const next = `To see its outcome: ${await eventCommand(context, 'show', key)}`
     const isAsked = (await inbox.events.stop?.(key)) ?? false
     if (isAsked) await recordOperation(context, { act: 'stop', keys: [key] })
     if (values.json) screen.json({ asked: isAsked })
     if (isAsked) {
-      const next = `To see its outcome: ${commandLine(target, 'show', key)}`
       if (!values.json)
         screen.print(`asked its process to stop the handler; the attempt then fails like a timeout\n${next}`)
       return 0

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { program } from '../../help.ts'
+import { pasted, program } from '../../help.ts'
 import { UsageError } from '../../shared/flags.ts'
 import { type Forwarded, forward, forwardedText } from '../../shared/forward.ts'
 import { type KeptDelivery, writeDelivery } from '../../shared/kept-delivery.ts'
@@ -80,5 +80,5 @@ export function printForwarded({ file, forwarded }: KeptAndForwarded, to = '', {
   if (forwarded !== undefined) print(`  forwarded  ${forwardedText(forwarded, paint)}`)
   if (file === undefined) return
   if (forwarded?.failure === undefined) print(`  saved in   ${shellQuoted(file)}`)
-  else print(`  again      ${program} resend ${shellQuoted(file)} --to ${shellQuoted(maskedUrl(to))}`)
+  else print(`  again      ${pasted} resend ${shellQuoted(file)} --to ${shellQuoted(maskedUrl(to))}`)
 }

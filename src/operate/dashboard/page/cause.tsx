@@ -148,25 +148,33 @@ function CauseActions({ page, cause, isCounted }: CauseProps & { readonly isCoun
   const until = String(rows[0]?.diedAt.getTime())
   return (
     <PostForm page={page} action="replay" hidden={{ cause: id, until, back: page.here }}>
-      <AllButtons page={page} count={isCounted ? rows.length : undefined} />
+      <AllButtons page={page} count={isCounted ? rows.length : undefined} isUnreadable={cause.isUnreadable} />
       <PauseButton page={page} cause={cause} />
     </PostForm>
   )
 }
+
+/** What a replay of unreadable deliveries can and cannot do. */
+export const whyUnreadable =
+  'Parsing again helps only after you have deployed a version of this package, or of your sender, that can parse it. A body ' +
+  'that is not JSON cannot be repaired here: have the service send it again, and discard this one.'
 
 interface AllButtonsProps {
   readonly page: PageState
   readonly scope?: 'found' | 'all'
   /** `undefined` if there are more than were counted. */
   readonly count: number | undefined
+  /** True if they are deliveries that could not be parsed. */
+  readonly isUnreadable?: boolean | undefined
 }
 
-export function AllButtons({ page, scope = 'found', count }: AllButtonsProps) {
+export function AllButtons({ page, scope = 'found', count, isUnreadable = false }: AllButtonsProps) {
   const all = count === undefined ? 'all' : count === 1 ? 'it' : `all ${amount(count)}`
   return (
     <>
-      <button type="submit" name="scope" value={scope} class="primary">
-        Replay {all}
+      {isUnreadable && <p class="quiet">{whyUnreadable}</p>}
+      <button type="submit" name="scope" value={scope} class={isUnreadable ? 'secondary' : 'primary'}>
+        {isUnreadable ? `Parse ${all} again` : `Replay ${all}`}
       </button>
       <button type="submit" name="scope" value={scope} class="secondary" formaction={page.at('discard')}>
         Discard {all}…

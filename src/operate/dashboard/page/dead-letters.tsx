@@ -53,7 +53,12 @@ function AllCauses({ page, report, count }: AllCausesProps) {
       {!isWhole && <p class="quiet">Only the newest {amount(groupedLimit)} are grouped here.</p>}
       {causes.length > 1 && (
         <PostForm page={page} action="replay" hidden={{ until, back: page.here }}>
-          <AllButtons page={page} scope="all" count={count} />
+          <AllButtons
+            page={page}
+            scope="all"
+            count={count}
+            isUnreadable={isWhole && causes.every(({ isUnreadable }) => isUnreadable)}
+          />
         </PostForm>
       )}
       <Filter page={page} report={report} filter={{}} />

@@ -178,8 +178,8 @@ function Actions({ page, eventKey, story: { record, deadLetter } }: StoryProps) 
   if (deadLetter !== undefined)
     return (
       <PostForm page={page} action="replay" hidden={hidden}>
-        <button type="submit" class="primary">
-          Replay
+        <button type="submit" class={deadLetter.unreadable ? 'secondary' : 'primary'}>
+          {deadLetter.unreadable ? 'Parse again' : 'Replay'}
         </button>
         <button type="submit" class="secondary" formaction={page.at('discard')}>
           Discard…

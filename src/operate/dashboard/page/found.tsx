@@ -57,7 +57,13 @@ export function Found({ page, report, filter, cause }: FoundProps) {
             page={page}
             hidden={{ ...filter, until: String(rows[0]?.diedAt.getTime()) }}
             some={<SomeButtons page={page} />}
-            all={<AllButtons page={page} count={report.isWhole ? rows.length : undefined} />}
+            all={
+              <AllButtons
+                page={page}
+                count={report.isWhole ? rows.length : undefined}
+                isUnreadable={cause?.isUnreadable}
+              />
+            }
           >
             <Rows
               page={page}

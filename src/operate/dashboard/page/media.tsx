@@ -1,4 +1,4 @@
-import { mediaBeginning } from '../../../inbox/operations/finding.ts'
+import { keysWithId, mediaBeginning } from '../../../inbox/operations/finding.ts'
 import type { DeadLetter } from '../../../inbox/reading.ts'
 import { Copyable, Fact, Facts } from '../../../internal/page/elements.tsx'
 import { Pager, pageAt } from '../../../internal/page/pager.tsx'
@@ -83,6 +83,7 @@ const Unknown = ({ page, id }: { page: PageState; id: string }) => (
   <>
     <p>No media item has this id, and no event has this key. {whyUnknown(page.subject.inbox)}</p>
     <LastOperations page={page} eventKey={id} />
+    <WithShortId page={page} id={id} />
     <MediaStartingWith page={page} id={id} />
     {page.subject.inbox.events && (
       <p>
@@ -107,21 +108,33 @@ const Mentions = ({ page, unreadable }: { page: PageState; unreadable: readonly 
   </Section>
 )
 
+async function WithShortId({ page, id }: { page: PageState; id: string }) {
+  const keys = await keysWithId(page.subject.inbox, id)
+  return <Links intro="Events with this short id:" of={keys.map((key) => [key, page.at('event', { key })])} />
+}
+
 async function MediaStartingWith({ page, id }: { page: PageState; id: string }) {
   const matches = id === '' ? [] : (await mediaBeginning(page.subject.inbox, id)).slice(0, shownMatches)
-  if (matches.length === 0) return null
   return (
+    <Links
+      intro="Media items whose id begins with it:"
+      of={matches.map((each) => [each, page.at('media', { id: each })])}
+    />
+  )
+}
+
+const Links = ({ intro, of }: { intro: string; of: readonly (readonly [text: string, address: string])[] }) =>
+  of.length === 0 ? null : (
     <>
-      <p>Media items whose id begins with it:</p>
+      <p>{intro}</p>
       <ul>
-        {matches.map((each) => (
+        {of.map(([text, address]) => (
           <li>
-            <a class="data" href={page.at('media', { id: each })}>
-              <Foreign text={each} longest={100} />
+            <a class="data" href={address}>
+              <Foreign text={text} longest={100} />
             </a>
           </li>
         ))}
       </ul>
     </>
   )
-}

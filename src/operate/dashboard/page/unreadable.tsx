@@ -1,6 +1,7 @@
 import type { UnreadableDelivery } from '../../../inbox/reading.ts'
 import { Section } from '../../../internal/page/section.tsx'
 import { showBytes } from '../reading/bytes.ts'
+import { whyUnreadable } from './cause.tsx'
 import { amount, Scrolling } from './elements.tsx'
 import type { PageState } from './page-state.ts'
 
@@ -10,8 +11,7 @@ export function Unreadable({ page, unreadable }: { page: PageState; unreadable: 
   return (
     <Section id="body" title="Body">
       <p class="quiet">
-        {amount(unreadable.body.length)} bytes{shown?.isDump && ', which are not UTF-8'}. A replay parses it again:
-        first deploy a version of this package, or of your sender, that can parse it.
+        {amount(unreadable.body.length)} bytes{shown?.isDump && ', which are not UTF-8'}. {whyUnreadable}
       </p>
       {shown ? (
         <Scrolling label="The body as sent">

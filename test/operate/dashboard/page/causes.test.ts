@@ -108,3 +108,10 @@ test('the overview is short with the longest causes', async () => {
   expect(html).not.toContain('<img')
   expect(html.length).toBeLessThan(40_000)
 })
+
+test('deliveries that could not be parsed are not offered a replay as if it could help', async () => {
+  const html = await read([unreadable('the body is not JSON', 1), unreadable('the body is not JSON', 2)])
+  expect(html).toContain('Parse all 2 again')
+  expect(html).toContain('Parsing again helps only after you have deployed a version')
+  expect(html).not.toContain('Replay all')
+})
