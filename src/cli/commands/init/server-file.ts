@@ -12,12 +12,11 @@ interface Framework {
   readonly imports: readonly string[]
   /** Code that mounts `receiver` and listens on `PORT`. */
   readonly mount: string
-  /** Code that closes it all. */
-  readonly close: string
+  /** Name of what listens. */
+  readonly server: string
 }
 
-const closeServer = "import { closeServer } from 'media-webhooks/node'"
-const close = 'closeServer(server, receiver)'
+const closing = "import { closeOnSignals } from 'media-webhooks/node'"
 const said = `console.log(\`listening on \${PORT}\`)`
 const listening = `const server = app.listen(Number(PORT), () => ${said})`
 
@@ -25,11 +24,11 @@ export const frameworks = {
   express: {
     packages: ['express'],
     types: ['@types/express'],
-    imports: ["import express from 'express'", "import { expressHandler } from 'media-webhooks/express'", closeServer],
+    imports: ["import express from 'express'", "import { expressHandler } from 'media-webhooks/express'", closing],
     mount: `const app = express()
 app.post('/webhooks/media', expressHandler(receiver)) // before express.json()
 ${listening}`,
-    close,
+    server: 'server',
   },
   hono: {
     packages: ['hono', '@hono/node-server'],
@@ -38,23 +37,23 @@ ${listening}`,
       "import { serve } from '@hono/node-server'",
       "import { Hono } from 'hono'",
       "import { honoHandler } from 'media-webhooks/hono'",
-      closeServer,
+      closing,
     ],
     mount: `const app = new Hono()
 app.post('/webhooks/media', honoHandler(receiver))
 const server = serve({ fetch: app.fetch, port: Number(PORT) }, () => ${said})`,
-    close,
+    server: 'server',
   },
   fastify: {
     packages: ['fastify'],
     types: [],
-    imports: ["import fastify from 'fastify'", "import { fastifyReceiver } from 'media-webhooks/fastify'"],
+    imports: ["import fastify from 'fastify'", "import { fastifyReceiver } from 'media-webhooks/fastify'", closing],
     mount: `// By default, Fastify answers 503 while it closes, and some senders never send such a delivery again.
 const app = fastify({ return503OnClosing: false })
 app.register(fastifyReceiver, { receiver, url: '/webhooks/media' })
 await app.listen({ port: Number(PORT) })
 ${said}`,
-    close: 'app.close() // closes the receiver, too',
+    server: 'app',
   },
   koa: {
     packages: ['koa', '@koa/router'],
@@ -63,24 +62,24 @@ ${said}`,
       "import Router from '@koa/router'",
       "import Koa from 'koa'",
       "import { koaHandler } from 'media-webhooks/koa'",
-      closeServer,
+      closing,
     ],
     mount: `const router = new Router()
 router.all('/webhooks/media', koaHandler(receiver)) // before body parsers
 const app = new Koa()
 app.use(router.routes())
 ${listening}`,
-    close,
+    server: 'server',
   },
   node: {
     packages: [],
     types: [],
     imports: [
       "import { createServer } from 'node:http'",
-      "import { closeServer, nodeHandler } from 'media-webhooks/node'",
+      "import { closeOnSignals, nodeHandler } from 'media-webhooks/node'",
     ],
     mount: `const server = createServer(nodeHandler(receiver)).listen(Number(PORT), () => ${said})`,
-    close,
+    server: 'server',
   },
 } satisfies Record<string, Framework>
 
@@ -135,7 +134,7 @@ const sourceOf = (line: string): string => line.slice(line.indexOf(" from '"))
 
 /** The text of a server, which is JavaScript and TypeScript at once. */
 export function serverFile({ framework, inbox: inboxName, sender }: ServerChoices): string {
-  const { imports, mount, close: closing }: Framework = frameworks[framework]
+  const { imports, mount, server }: Framework = frameworks[framework]
   const { from, option, variable }: InboxChoice = inboxes[inboxName]
   const names = ['WEBHOOK_TOKEN', ...(variable === undefined ? [] : [variable[0]])].map((name) => `${name} = ''`)
   const isOwn = sender === 'own'
@@ -157,9 +156,6 @@ ${option === undefined ? '' : `  inbox: ${option},\n`}})
 ${isOwn ? ownHandler : handler}
 ${mount}
 
-process.once('SIGTERM', async () => {
-  await ${closing}
-  process.exit()
-})
+closeOnSignals(${server}, receiver) // on SIGTERM and SIGINT
 `
 }
