@@ -73,7 +73,7 @@ function open(connection: RedisConnection, options: RedisOptions): Redis {
 export function everyMinute(client: Redis, work: () => Promise<void>): void {
   client.on('ready', work)
   const timer = setInterval(() => client.status === 'ready' && work(), 60_000)
-  timer.unref()
+  unref(timer)
   client.once('end', () => clearInterval(timer))
 }
 
