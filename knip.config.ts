@@ -22,8 +22,12 @@ export default {
     'test/examples/frameworks/*.test.ts',
   ],
   project: ['{.ci,src,adapters,demo,bench,test,examples}/**/*.{ts,tsx,js}', '*.{ts,mjs}', 'docs/.vitepress/**/*.ts'],
-  // Installed and built by test/examples/frameworks/, with packages of their own.
-  ignore: ['examples/{nextjs,nestjs,sveltekit,nitro,elysia}/**', 'test/examples/frameworks/fixtures/**'],
+  // Installed and built by their tests, with packages of their own.
+  ignore: [
+    'examples/{nextjs,nestjs,sveltekit,nitro,elysia}/**',
+    'test/examples/frameworks/fixtures/**',
+    'test/package/fixtures/bundlers/**',
+  ],
   // A type that is part of an exported function's signature is exported with it.
   ignoreExportsUsedInFile: { interface: true, type: true },
   // Started from where npm puts their binaries (test/support/find-runtime.ts); fengari is loaded by createRequire.
