@@ -19,6 +19,8 @@ export interface ServerExample {
   readonly handlers: string
   /** A folder of `fixtures/`, whose files are added to it. */
   readonly besides?: string
+  /** What its files need besides the dependencies of the example, as npm takes them. */
+  readonly packages?: readonly string[]
   /** The output of its script `build`, if it has one. */
   readonly built?: string
   /** `true` if it has a script `types`, because its build does not check the types. */
@@ -37,7 +39,7 @@ export interface ServerExample {
  */
 export function proveExample(
   setup: SetupName,
-  { name, built, typed, handlers, besides, ...server }: ServerExample,
+  { name, built, typed, handlers, besides, packages = [], ...server }: ServerExample,
 ): { folder(): string; buildOutput(): string; start(): Promise<ServerDeployment> } {
   let example: InstalledExample
   let buildOutput = ''
@@ -45,7 +47,7 @@ export function proveExample(
   afterAll(() => rmSync(files, { recursive: true }))
 
   beforeAll(async () => {
-    example = await installExample(name, { handlers, ...(besides && { besides }) })
+    example = await installExample(name, { handlers, packages, ...(besides && { besides }) })
     if (built !== undefined) buildOutput = await example.script('build')
   })
 

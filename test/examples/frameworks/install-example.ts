@@ -25,10 +25,11 @@ export interface InstalledExample {
  * tests of the file.
  * @param handlers the path of the example's handlers in its folder. They are replaced by `fixtures/handlers.ts`, which records events
  * @param besides a folder of `fixtures/`, whose files are added to the example
+ * @param packages what is installed besides its dependencies, as npm takes them
  */
 export async function installExample(
   name: string,
-  { handlers, besides }: { readonly handlers: string; readonly besides?: string },
+  { handlers, besides, packages = [] }: { handlers: string; besides?: string; packages?: readonly string[] },
 ): Promise<InstalledExample> {
   const folder = await mkdtemp(join(tmpdir(), `media-webhooks-${name}-`))
   afterAll(() => rm(folder, { recursive: true }))
@@ -40,7 +41,7 @@ export async function installExample(
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
   manifest.dependencies['media-webhooks'] = `file:${inject('tarball')}`
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
-  await npm(folder, 'install', '--no-audit', '--no-fund', '--prefer-offline')
+  await npm(folder, 'install', '--no-audit', '--no-fund', '--prefer-offline', ...packages)
   return { folder, script: (script) => npm(folder, 'run', script) }
 }
 
