@@ -2,20 +2,18 @@
 
 type Globals = typeof globalThis
 
-const { process } = globalThis as { process?: { getBuiltinModule?(name: string): unknown } }
+const builtin = (name: string): unknown =>
+  (globalThis as { process?: { getBuiltinModule?(name: string): unknown } }).process?.getBuiltinModule?.(name)
 
-const builtin = <Part>(name: string): Part => process?.getBuiltinModule?.(name) as Part
-
-const texts: Pick<Globals, 'TextDecoder' | 'TextEncoder'> =
-  globalThis.TextDecoder === undefined ? builtin('node:util') : globalThis
-
-export const { TextDecoder, TextEncoder } = texts
+export const { TextDecoder, TextEncoder } = (globalThis.TextDecoder ? globalThis : builtin('node:util')) as Pick<
+  Globals,
+  'TextDecoder' | 'TextEncoder'
+>
 
 /** Web Crypto. */
-export const crypto: Globals['crypto'] =
-  globalThis.crypto?.subtle === undefined
-    ? (builtin<{ webcrypto: Globals['crypto'] } | undefined>('node:crypto')?.webcrypto ?? globalThis.crypto)
-    : globalThis.crypto
+export const { crypto } = (
+  globalThis.crypto?.subtle ? globalThis : { crypto: (builtin('node:crypto') as { webcrypto?: unknown })?.webcrypto }
+) as Pick<Globals, 'crypto'>
 
 /** Copies JSON data. */
 export const copyJson: <Data>(data: Data) => Data =
