@@ -24,13 +24,18 @@ export default {
     'test/examples/frameworks/*.test.ts',
   ],
   project: ['{.ci,src,adapters,demo,bench,test,examples}/**/*.{ts,tsx,js}', '*.{ts,mjs}', 'docs/.vitepress/**/*.ts'],
-  // Installed and built by test/examples/frameworks/, with packages of their own.
-  ignore: ['examples/{nextjs,nestjs,sveltekit,nitro,elysia,postgres}/**', 'test/examples/frameworks/fixtures/**'],
+  // Installed and built by their tests, with packages of their own.
+  ignore: [
+    'examples/{nextjs,nestjs,sveltekit,nitro,elysia,postgres}/**',
+    'test/examples/frameworks/fixtures/**',
+    'test/package/fixtures/bundlers/**',
+  ],
   // A type that is part of an exported function's signature is exported with it.
   ignoreExportsUsedInFile: { interface: true, type: true },
   // Started from where npm puts their binaries (test/support/find-runtime.ts); fengari is loaded by createRequire.
+  // The test of Jest installs its jsdom.
   // vue comes with vitepress, in the version that it needs. A page shows how an application starts the SDK, and a test runs it.
-  ignoreDependencies: ['bun', 'deno', 'workerd', 'fengari', 'vue', '@opentelemetry/sdk-node'],
+  ignoreDependencies: ['bun', 'deno', 'workerd', 'fengari', 'vue', '@opentelemetry/sdk-node', 'jest-environment-jsdom'],
   // Of Linux, and of the tests that say so where it is missing.
   ignoreBinaries: ['taskset', 'redis-server', 'strace', 'unshare'],
 } satisfies KnipConfig

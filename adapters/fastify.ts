@@ -85,7 +85,10 @@ export const fastifyReceiver: FastifyPluginAsync<FastifyReceiverOptions> = async
   // Fastify 5 itself rejects an empty content type.
   const errorHandler = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) =>
     error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE' ? answer(request, reply) : reply.send(error)
-  scope.all(url, { errorHandler }, answer)
+  scope.post(url, { errorHandler }, answer)
+  // Answers 405 to methods for which the application has no route: its static path takes precedence over a parameter.
+  const fallback = url.replace(/(?<=\/)[\w-]+$/, ':path(^$&$)')
+  if (fallback !== url) scope.all(fallback, { errorHandler }, answer)
 
   let stopClosingIdle = () => {}
   scope.addHook('preClose', async () => {

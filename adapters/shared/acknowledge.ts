@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
+import { setImmediate } from 'node:timers'
 import type { Acknowledgement } from '../../src/index.ts'
 
 /** Time limit for draining an unread body (ms). */

@@ -1,5 +1,6 @@
 import { WebhookError } from '../errors.ts'
 import { isPromise } from '../internal/maybe-promise.ts'
+import { copyJson } from '../internal/realm.ts'
 import { isObject } from './json.ts'
 import type { SchemaResult, StandardSchema } from './types.ts'
 
@@ -23,7 +24,7 @@ function validateData(schema: StandardSchema, data: unknown): SchemaResult<unkno
   let cause: unknown = 'the schema returned no result'
   try {
     // Copied: arktype writes its transforms into the input, which is stored and validated again.
-    const result = schema['~standard'].validate(structuredClone(data))
+    const result = schema['~standard'].validate(copyJson(data))
     if (isPromise(result)) cause = whyPromise(schema, data, result)
     else if (isObject(result)) return result
   } catch (error) {
@@ -39,7 +40,7 @@ function whyPromise(schema: StandardSchema, data: unknown, promise: Promise<unkn
   // An unhandled rejection would end the process.
   promise.then(undefined, () => {})
   try {
-    ;(schema as { safeParse?(data: unknown): unknown }).safeParse?.(structuredClone(data))
+    ;(schema as { safeParse?(data: unknown): unknown }).safeParse?.(copyJson(data))
   } catch (error) {
     if (!/synchronous parse/.test(String((error as Partial<Error> | undefined)?.message))) return error
   }

@@ -1,4 +1,5 @@
 import { checkedApart, checkOptions, type Rules, wholeNumber } from '../internal/check-options.ts'
+import { crypto } from '../internal/realm.ts'
 import {
   askObject,
   checkNamespace,

@@ -3,6 +3,7 @@ import { ChurnMap } from '../internal/churn-map.ts'
 import { LeaseClock } from '../internal/lease-clock.ts'
 import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
+import { crypto } from '../internal/realm.ts'
 import { type Timer, unref, within } from '../internal/timers.ts'
 import type { Claim, Claims, ClaimsOptions, StoreSteps } from './store.ts'
 

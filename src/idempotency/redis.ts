@@ -1,4 +1,5 @@
 import { anyText, checkedApart, checkOptions, type Rules, wholeNumber } from '../internal/check-options.ts'
+import { crypto } from '../internal/realm.ts'
 import { defineStore } from './define-store.ts'
 import { type RedisClient, scriptRunner } from './redis-client.ts'
 import type { Claim, IdempotencyStore, StoreSteps } from './store.ts'

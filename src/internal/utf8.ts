@@ -1,16 +1,9 @@
-// Jest's jsdom lacks TextEncoder and TextDecoder; `node:util` has them.
-const from = (
-  globalThis.TextDecoder === undefined
-    ? (globalThis as { process?: { getBuiltinModule?(name: string): unknown } }).process?.getBuiltinModule?.(
-        'node:util',
-      )
-    : globalThis
-) as Pick<typeof globalThis, 'TextDecoder' | 'TextEncoder'>
+import { TextDecoder, TextEncoder } from './realm.ts'
 
-export const encoder = new from.TextEncoder()
+export const encoder = new TextEncoder()
 
 /** Throws on invalid UTF-8. Skips a leading byte order mark. */
-export const fatalDecoder = new from.TextDecoder('utf-8', { fatal: true })
+export const fatalDecoder = new TextDecoder('utf-8', { fatal: true })
 
 /** Invalid UTF-8 becomes U+FFFD. */
-export const decoder = new from.TextDecoder()
+export const decoder = new TextDecoder()

@@ -56,7 +56,7 @@ export const packages: Rules = {
   inbox: ['#crypto', 'lru-cache'],
   'inbox/queue': ['#crypto'],
   'inbox/bullmq': ['#crypto', 'bullmq', 'ioredis'],
-  'inbox/sqlite': ['node:crypto', 'node:fs', 'node:module', 'node:path'],
+  'inbox/sqlite': ['node:crypto', 'node:fs', 'node:path'],
   'inbox/postgres': ['node:crypto', 'pg'],
   'inbox/pglite': ['node:stream', 'pg'],
   'internal/page': ['hono/jsx', 'node:fs'],

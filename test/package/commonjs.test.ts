@@ -55,14 +55,15 @@ test.each([
 })
 
 test.skipIf(registry === undefined)(
-  'Jest 30 runs the tests of a CommonJS Express project without configuration',
+  'Jest 30 runs the tests of a CommonJS Express project without configuration, also those that ask for jsdom',
   async () => {
     const cwd = await temporaryFolder()
     await writeFile(join(cwd, 'package.json'), '{ "name": "on-jest", "private": true }')
-    for (const file of ['app.js', 'app.test.js']) await cp(join(fixtures, 'jest', file), join(cwd, file))
+    await cp(join(fixtures, 'jest'), cwd, { recursive: true })
     const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefer-offline']
-    await run('npm', ['install', ...options, 'jest@30', 'express@5', inject('tarball')], { cwd, timeout: 180_000 })
+    const packages = ['jest@30', 'jest-environment-jsdom@30', 'express@5', 'libsql@0.5', inject('tarball')]
+    await run('npm', ['install', ...options, ...packages], { cwd, timeout: 180_000 })
     const { stderr } = await run('npx', ['jest'], { cwd, timeout: 180_000 })
-    expect(stderr).toMatch(/Tests: +2 passed, 2 total/)
+    expect(stderr).toMatch(/Tests: +10 passed, 10 total/)
   },
 )

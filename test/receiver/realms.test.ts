@@ -8,7 +8,7 @@ import type * as testing from '../../src/testing/index.ts'
 import { silent } from '../support/silent.ts'
 
 // A test runner loads the package in a realm of its own, whose `Uint8Array`, `Error` and `Date` are others than those of the
-// code that calls it. That of Jest with jsdom has no TextDecoder.
+// code that calls it. That of Jest with jsdom has no TextDecoder and no setImmediate.
 
 const sourceOf = async (entryPoint: string) => {
   const { outputFiles } = await build({
@@ -37,7 +37,7 @@ function load<Exports>(source: string): Exports {
   const { performance, setTimeout, clearTimeout, setInterval, clearInterval, URL, Headers, crypto } = globalThis
   const names = { performance, setTimeout, clearTimeout, setInterval, clearInterval, URL, Headers, crypto }
   const require = createRequire(import.meta.url)
-  const { AbortController, AbortSignal, queueMicrotask, setImmediate } = globalThis
+  const { AbortController, AbortSignal, queueMicrotask } = globalThis
   const context = createContext({
     Buffer,
     process,
@@ -46,7 +46,6 @@ function load<Exports>(source: string): Exports {
     AbortController,
     AbortSignal,
     queueMicrotask,
-    setImmediate,
     ...names,
   })
   return runInContext(`${source}; exported`, context)

@@ -1,4 +1,4 @@
-import { type Cluster, Redis, type RedisOptions } from 'ioredis'
+import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import type { Logger } from '../../internal/logger.ts'
 import { withoutCommand } from '../../internal/storage/reach-redis.ts'
 import { type Timer, unref } from '../../internal/timers.ts'
@@ -65,15 +65,34 @@ function open(connection: RedisConnection, options: RedisOptions): Redis {
   const { redisOptions } = (connection as Cluster).options
   // A cluster client works like a `Redis` for what we use.
   return (connection as Cluster).duplicate(undefined, {
+    lazyConnect: false,
     redisOptions: { ...redisOptions, ...required },
   }) as unknown as Redis
+}
+
+/** A URL may name any node of a Redis Cluster. Returns a client of the cluster then, not connected yet. */
+export async function findCluster(connection: RedisConnection): Promise<RedisConnection> {
+  if (typeof connection !== 'string' && (isClient(connection) || 'sentinels' in connection)) return connection
+  const node = open(connection, { retryStrategy: () => null })
+  // An error is left to the connection of the inbox, which says more about it.
+  const info = await node
+    .on('error', () => {})
+    .info('cluster')
+    .catch(() => '')
+  node.disconnect()
+  if (!info.includes('cluster_enabled:1')) return connection
+  const { host, port } = node.options
+  return new Cluster([{ host, port } as { host: string; port: number }], {
+    lazyConnect: true,
+    redisOptions: node.options,
+  })
 }
 
 /** Runs work on every connect, and every minute. */
 export function everyMinute(client: Redis, work: () => Promise<void>): void {
   client.on('ready', work)
   const timer = setInterval(() => client.status === 'ready' && work(), 60_000)
-  timer.unref()
+  unref(timer)
   client.once('end', () => clearInterval(timer))
 }
 

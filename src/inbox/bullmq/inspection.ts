@@ -9,6 +9,7 @@ import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { InspectedInbox } from '../reading.ts'
 import type { RedisConnection } from './check-connection.ts'
+import { findCluster } from './connection.ts'
 import { BullmqDeadLetters } from './dead-letters.ts'
 import { BullmqEvents } from './events.ts'
 import { listExpected } from './expectations.ts'
@@ -19,7 +20,7 @@ import { readMinutes, readStats } from './stats.ts'
 
 /** The options of `openInboxQueue`. */
 export interface InboxQueueOptions {
-  /** A Redis URL, ioredis options, or an ioredis client. */
+  /** A Redis URL, ioredis options, or an ioredis client. A URL of any node of a Redis Cluster finds the others. */
   readonly connection: RedisConnection
   /**
    * Queue name in Redis.
@@ -43,7 +44,8 @@ export async function openInboxQueue(options: InboxQueueOptions): Promise<Inspec
   checkOptions('openInboxQueue', options, { connection: checkedApart, queue: checkedApart })
   const { connection, queue: name = standardQueue } = options ?? {}
   checkQueue('openInboxQueue', connection, name)
-  const queue = new EventQueue(name, connection, timeoutMs)
+  const found = await within(timeoutMs, findCluster(connection), () => connection)
+  const queue = new EventQueue(name, found, timeoutMs)
   const close = () => queue.close(queue.isReady ? disconnectMs : 0)
   try {
     await within(timeoutMs, connected(queue), () => {

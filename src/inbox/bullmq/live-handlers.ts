@@ -1,3 +1,4 @@
+import { crypto } from '../../internal/realm.ts'
 import { handlersJson, type PublishedHandlers } from '../engine/owed-handlers.ts'
 import type { HandlerName } from '../inbox.ts'
 import type { EventQueue } from './queue.ts'

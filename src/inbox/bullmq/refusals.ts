@@ -15,9 +15,10 @@ const fixes: readonly (readonly [RegExp, string])[] = [
   [/\bBUSY\b/, 'a script blocks Redis: SCRIPT KILL ends it'],
   [/\bCLUSTERDOWN\b/, 'the cluster has lost a master: check CLUSTER INFO'],
   [
-    /\b(CROSSSLOT|MOVED|ASK)\b|non local key/,
-    "in Redis Cluster the queue's name must have a hash tag: '{media-webhooks}'",
+    /\b(MOVED|ASK)\b/,
+    "this is one node of a Redis Cluster: pass a Cluster of ioredis, and a queue such as '{media-webhooks}'",
   ],
+  [/\bCROSSSLOT\b|non local key/, "in Redis Cluster the queue's name must have a hash tag: '{media-webhooks}'"],
 ]
 
 /** Forbidden by an ACL. Inside scripts, Redis names neither command nor key. */

@@ -1,3 +1,4 @@
+import { crypto } from '../../internal/realm.ts'
 import { type ActivityStorage, activityKeptMs, minuteOf, type StoredMinute } from '../operations/activity.ts'
 import type { InboxStats } from '../reading.ts'
 import type { BullmqEvents } from './events.ts'

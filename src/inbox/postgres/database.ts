@@ -3,6 +3,7 @@ import { WebhookError } from '../../errors.ts'
 import { consoleLogger } from '../../internal/logger.ts'
 import { processName } from '../../internal/process-name.ts'
 import { outage } from '../../internal/storage/outage.ts'
+import { unref } from '../../internal/timers.ts'
 import type { InboxHost } from '../inbox.ts'
 import type { Database, DatabaseListener, Statement, Step, Value } from '../sql/database.ts'
 import type { Signal } from '../sql/signal.ts'
@@ -108,7 +109,7 @@ export class PostgresDatabase implements Database {
       if (`${this.#problem}` !== `${problem}`)
         this.#host.logger.error({ err: problem }, 'the inbox cannot be opened yet; deliveries are answered 503')
       this.#problem = problem
-      setTimeout(() => this.#state !== 'closed' && this.open(opened), maxDelayMs).unref()
+      unref(setTimeout(() => this.#state !== 'closed' && this.open(opened), maxDelayMs))
       throw problem
     }
   }

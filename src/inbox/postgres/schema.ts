@@ -160,6 +160,6 @@ export function migrationSql(schema: string = standardSchema): string {
 /** @throws WebhookError `invalid_option` */
 export function checkSchemaName(by: string, schema: unknown): void {
   // Postgres truncates longer names.
-  const isName = typeof schema === 'string' && /^[^\0]+$/.test(schema) && new TextEncoder().encode(schema).length <= 63
+  const isName = typeof schema === 'string' && /^[^\0]+$/.test(schema) && Buffer.byteLength(schema) <= 63
   if (!isName) throw new WebhookError('invalid_option', `${by}: schema must be a name of 1 to 63 bytes`)
 }

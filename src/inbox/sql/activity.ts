@@ -1,3 +1,4 @@
+import { crypto } from '../../internal/realm.ts'
 import type { InboxHost } from '../inbox.ts'
 import {
   type ActivityStorage,

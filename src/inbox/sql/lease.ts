@@ -1,4 +1,5 @@
 import { LeaseClock } from '../../internal/lease-clock.ts'
+import { crypto } from '../../internal/realm.ts'
 import type { HandlerName, InboxHost } from '../inbox.ts'
 import { AwaitedClaims } from './awaited-claims.ts'
 import type { ClaimedLane, Database, Media, RunningEvents, SharedSteps } from './database.ts'

@@ -1,5 +1,5 @@
 import { WebhookError } from '../../errors.ts'
-import type { Timer } from '../../internal/timers.ts'
+import { later, type Timer } from '../../internal/timers.ts'
 import type { Counter } from './accepting.ts'
 import { inTransaction, isBusy, isSnapshotLock } from './connection.ts'
 import type { CommitOptions } from './database.ts'
@@ -81,7 +81,7 @@ export class GroupCommit {
       this.#isScheduled = false
       this.#flush()
     }
-    if (delayMs === undefined) setImmediate(flush)
+    if (delayMs === undefined) later(flush)
     else setTimeout(flush, delayMs)
   }
 

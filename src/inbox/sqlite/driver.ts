@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module'
 import { resolve } from 'node:path'
 import { WebhookError } from '../../errors.ts'
 import type { SqliteDatabase } from './connection.ts'
@@ -42,6 +41,9 @@ function withoutWarning<T>(load: () => T): T {
     process.emitWarning = emitWarning
   }
 }
+
+// Not imported: webpack follows an imported createRequire, and would parse all files of libsql.
+const { createRequire } = process.getBuiltinModule('node:module')
 
 /**
  * Loads libsql from where this module is installed. A bundle is elsewhere, and as CommonJS it has no `import.meta.url`:

@@ -1,3 +1,5 @@
+import { crypto } from '../realm.ts'
+import { encoder } from '../utf8.ts'
 import { encodeBytes, type HashAlgorithm, type SignatureEncoding, toHex } from './encoding.ts'
 
 // `#crypto` on runtimes without node:crypto, with the same exports as node.ts.
@@ -23,7 +25,7 @@ export async function hmac(
   content: Uint8Array,
   encoding: SignatureEncoding,
 ): Promise<string> {
-  const head = new TextEncoder().encode(prefix)
+  const head = encoder.encode(prefix)
   const signed = new Uint8Array(head.byteLength + content.byteLength)
   signed.set(head)
   signed.set(content, head.byteLength)
@@ -31,7 +33,7 @@ export async function hmac(
 }
 
 export async function sha256(content: string | Uint8Array<ArrayBuffer>): Promise<string> {
-  const bytes = typeof content === 'string' ? new TextEncoder().encode(content) : content
+  const bytes = typeof content === 'string' ? encoder.encode(content) : content
   return toHex(new Uint8Array(await crypto.subtle.digest('SHA-256', bytes)))
 }
 

@@ -1,3 +1,4 @@
+import { crypto } from '../realm.ts'
 import { Copyable, Fact, Facts } from './elements.tsx'
 
 /** The result of an action, shown once. */

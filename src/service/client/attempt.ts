@@ -1,3 +1,4 @@
+import { TextDecoder } from '../../internal/realm.ts'
 import { ApiError, redacted } from './api-error.ts'
 import type { ClientConfig } from './options.ts'
 import { type ApiRequest, failure } from './request.ts'

@@ -19,6 +19,8 @@ export interface ServerExample {
   readonly handlers: string
   /** A folder of `fixtures/`, whose files are added to it. */
   readonly besides?: string
+  /** What its files need besides the dependencies of the example, as npm takes them. */
+  readonly packages?: readonly string[]
   /** The output of its script `build`, if it has one. */
   readonly built?: string
   /** `true` if it has a script `types`, because its build does not check the types. */
@@ -33,19 +35,20 @@ export interface ServerExample {
 
 /**
  * Installs and builds an example, proves its row of the table of platforms, and ends it with slow handlers.
- * @returns its folder once it is installed, and what starts it, for tests of its own
+ * @returns its folder once it is installed, what its build wrote, and what starts it, for tests of its own
  */
 export function proveExample(
   setup: SetupName,
-  { name, built, typed, handlers, besides, ...server }: ServerExample,
-): { folder(): string; start(): Promise<ServerDeployment> } {
+  { name, built, typed, handlers, besides, packages = [], ...server }: ServerExample,
+): { folder(): string; buildOutput(): string; start(): Promise<ServerDeployment> } {
   let example: InstalledExample
+  let buildOutput = ''
   const files = mkdtempSync(join(tmpdir(), `inboxes-of-${name}-`))
   afterAll(() => rmSync(files, { recursive: true }))
 
   beforeAll(async () => {
-    example = await installExample(name, { handlers, ...(besides && { besides }) })
-    if (built !== undefined) await example.script('build')
+    example = await installExample(name, { handlers, packages, ...(besides && { besides }) })
+    if (built !== undefined) buildOutput = await example.script('build')
   })
 
   const start = (env: Record<string, string> = {}) =>
@@ -99,5 +102,5 @@ export function proveExample(
     await expect.poll(() => deployment.handled()).toEqual(['encoding.finished left '])
   })
 
-  return { folder: () => example.folder, start: () => start() }
+  return { folder: () => example.folder, buildOutput: () => buildOutput, start: () => start() }
 }

@@ -20,21 +20,23 @@ export interface InstalledExample {
   script(name: string): Promise<string>
 }
 
+interface ExampleOptions {
+  readonly handlers?: string
+  readonly besides?: string
+  readonly packages?: readonly string[]
+  readonly env?: NodeJS.ProcessEnv
+}
+
 /**
  * Copies an example to a folder of its own, and installs it there with npm and the packed package. It is removed after the
  * tests of the file.
  * @param handlers the path of the example's handlers in its folder. They are replaced by `fixtures/handlers.ts`, which records events
  * @param besides a folder of `fixtures/`, whose files are added to the example
+ * @param packages what is installed besides its dependencies, as npm takes them
  * @param env more variables for npm
  */
-export async function installExample(
-  name: string,
-  {
-    handlers,
-    besides,
-    env,
-  }: { readonly handlers?: string; readonly besides?: string; readonly env?: NodeJS.ProcessEnv },
-): Promise<InstalledExample> {
+export async function installExample(name: string, options: ExampleOptions): Promise<InstalledExample> {
+  const { handlers, besides, packages = [], env } = options
   const npm = (...args: string[]) => runNpm(args, { cwd: folder, env: { ...buildEnvironment, ...env } })
   const folder = await mkdtemp(join(tmpdir(), `media-webhooks-${name}-`))
   afterAll(() => rm(folder, { recursive: true }))
@@ -46,7 +48,7 @@ export async function installExample(
   const manifest = JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'))
   manifest.dependencies['media-webhooks'] = `file:${inject('tarball')}`
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest))
-  await npm('install', '--no-audit', '--no-fund', '--prefer-offline')
+  await npm('install', '--no-audit', '--no-fund', '--prefer-offline', ...packages)
   return { folder, script: (script) => npm('run', script) }
 }
 

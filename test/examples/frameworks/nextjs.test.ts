@@ -1,14 +1,31 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
+import manifest from '../../../package.json' with { type: 'json' }
 import { postJson } from '../../support/post-json.ts'
 import { proveExample, token } from './example.suite.ts'
 
-const { start } = proveExample('nextjs sqlite', {
+const { buildOutput, start } = proveExample('nextjs sqlite', {
   name: 'nextjs',
   handlers: 'lib/handlers.ts',
   besides: 'nextjs-pages',
   built: '.next/BUILD_ID',
   args: ['node_modules/next/dist/bin/next', 'start', '--hostname', '127.0.0.1'],
   listening: /Ready in (.+)/,
+})
+
+/** Entries that need a package which the example has not installed. */
+const withPeers = ['inbox/bullmq', 'inbox/postgres', 'inbox/pglite', 'opentelemetry']
+
+test('the build of the example, and of a page that imports every other entry, writes no warning', async () => {
+  expect(buildOutput()).not.toMatch(/\bwarnings?\b/i)
+  const deployment = await start()
+  onTestFinished(() => deployment.stop())
+  const response = await fetch(new URL('/api/entries', deployment.url))
+  const exported = (await response.json()) as Record<string, readonly string[]>
+  const entries = Object.keys(manifest.exports).map((path) => path.slice(2))
+  expect(Object.keys(exported)).toEqual(
+    entries.filter((entry) => entry !== 'package.json' && !withPeers.includes(entry)),
+  )
+  expect(Object.values(exported)).not.toContainEqual([])
 })
 
 describe('in the pages router', () => {

@@ -87,6 +87,46 @@ describe.skipIf(!findRedis())('bullmqInbox', () => {
     await handles(open({ connection: cluster, queue: '{media-webhooks}' }))
   })
 
+  describe('in a cluster of three nodes', () => {
+    const queue = '{media-webhooks}'
+    const slots = [
+      [0, 5_460],
+      [5_461, 10_922],
+      [10_923, 16_383],
+    ] as const
+
+    async function startCluster() {
+      const nodes = await Promise.all(slots.map((each) => start({ cluster: each })))
+      await RedisServer.join(nodes)
+      const cluster = new Cluster(nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
+      onTestFinished(() => cluster.disconnect())
+      return { nodes, cluster }
+    }
+
+    test('the URL of any node opens the queue for inspection', async () => {
+      const { nodes, cluster } = await startCluster()
+      const { inbox: receiving } = open({ connection: cluster, queue, handles: false })
+      expect(await receiving.accept(eventOf('one'))).toBe('accepted')
+      for (const { url } of nodes) {
+        const inbox = await openInboxQueue({ connection: url, queue })
+        expect((await inbox.events?.list({ limit: 5 }))?.events.length).toBe(1)
+        await inbox.pauses?.pause({})
+        expect((await inbox.pauses?.list())?.length).toBe(1)
+        await inbox.close()
+      }
+    })
+
+    test('a receiver that got the URL of a wrong node logs to pass the cluster', async () => {
+      const { nodes, cluster } = await startCluster()
+      await handles(open({ connection: cluster, queue }))
+      const wrong = nodes.map(({ url }) => open({ connection: url, queue }))
+      await until(
+        async () =>
+          wrong.filter(({ lines }) => lines.some(({ message }) => message.includes('Cluster of ioredis'))).length === 2,
+      )
+    })
+  })
+
   test('says at the start that a cluster needs a hash tag in the name of the queue', async () => {
     const { url } = await start({ cluster: true })
     const { inbox, lines } = open({ connection: url })

@@ -8,9 +8,13 @@ import { setTimeout } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { freePort } from '../free-port.ts'
 
+export type Slots = readonly [first: number, last: number]
+
+const everySlot: Slots = [0, 16_383]
+
 export interface RedisServerOptions {
-  /** Starts a cluster of one node, which holds every slot. */
-  readonly cluster?: boolean
+  /** Starts a cluster of one node, which holds every slot, or only these: the first and the last. */
+  readonly cluster?: boolean | Slots
   /** Settings that are added to the defaults of the tests, or override them. */
   readonly settings?: Readonly<Record<string, string>>
 }
@@ -20,26 +24,44 @@ export class RedisServer {
   readonly port: number
   readonly #folder: string
   readonly #settings: Readonly<Record<string, string>>
+  readonly #slots: Slots | undefined
   #process: ChildProcess | undefined
 
-  private constructor(port: number, folder: string, settings: Readonly<Record<string, string>>) {
+  private constructor(port: number, folder: string, settings: Readonly<Record<string, string>>, slots?: Slots) {
     this.port = port
     this.#folder = folder
     this.#settings = settings
+    this.#slots = slots
   }
 
   static async start({ cluster = false, settings = {} }: RedisServerOptions = {}): Promise<RedisServer> {
     const folder = await mkdtemp(join(tmpdir(), 'media-webhooks-redis-'))
-    const ofCluster: Record<string, string> = cluster
-      ? { 'cluster-enabled': 'yes', 'cluster-announce-ip': '127.0.0.1', 'cluster-port': `${await freePort()}` }
+    const slots = cluster === true ? everySlot : cluster || undefined
+    const ofCluster: Record<string, string> = slots
+      ? {
+          'cluster-enabled': 'yes',
+          'cluster-announce-ip': '127.0.0.1',
+          'cluster-port': `${await freePort()}`,
+          'cluster-require-full-coverage': 'no',
+        }
       : {}
-    const server = new RedisServer(await freePort(), folder, { ...ofCluster, ...settings })
+    const server = new RedisServer(await freePort(), folder, { ...ofCluster, ...settings }, slots)
     await server.restart()
     return server
   }
 
   get url(): string {
     return `redis://127.0.0.1:${this.port}`
+  }
+
+  /** Joins nodes to a cluster. Resolves when each knows who has which slot. */
+  static async join(nodes: readonly RedisServer[]): Promise<void> {
+    const [first, ...others] = nodes as [RedisServer, ...RedisServer[]]
+    const { port } = first
+    const busPort = first.#settings['cluster-port'] as string
+    for (const node of others) await node.command('CLUSTER', 'MEET', '127.0.0.1', `${port}`, busPort)
+    for (const node of nodes)
+      while (!(await node.command('CLUSTER', 'INFO')).includes('cluster_slots_assigned:16384')) await setTimeout(20)
   }
 
   /** Starts the server again after `stop`, on the same port with the same data. */
@@ -67,7 +89,7 @@ export class RedisServer {
     }
     if (child.exitCode === null) {
       child.stdout.resume()
-      if ('cluster-enabled' in settings) await takeEverySlot(this.port)
+      if (this.#slots !== undefined) await takeSlots(this.port, this.#slots)
       return
     }
     throw new Error(`redis-server did not start:\n${lines.join('\n')}`)
@@ -115,10 +137,10 @@ export class RedisServer {
   }
 }
 
-async function takeEverySlot(port: number): Promise<void> {
+async function takeSlots(port: number, [first, last]: Slots): Promise<void> {
   const redis = new Redis(port)
   // Fails after a restart, when the node has the slots already.
-  await redis.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383').catch(() => {})
+  await redis.call('CLUSTER', 'ADDSLOTSRANGE', first, last).catch(() => {})
   while (!String(await redis.cluster('INFO')).includes('cluster_state:ok')) await setTimeout(20)
   redis.disconnect()
 }

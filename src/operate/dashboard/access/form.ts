@@ -1,4 +1,6 @@
 import { WebhookError } from '../../../errors.ts'
+import { TextDecoder } from '../../../internal/realm.ts'
+import { decoder } from '../../../internal/utf8.ts'
 
 /** Maximum form size (bytes). A list page holds at most 50 keys. */
 const maxForm = 1_048_576
@@ -11,19 +13,19 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
   if (request.bodyUsed) throw consumed()
   if (Number(request.headers.get('content-length')) > maxForm) throw tooLarge()
   const reader = request.body?.getReader()
-  const decoder = new TextDecoder()
+  const stream = new TextDecoder()
   let text = ''
   let size = 0
   try {
     for (let part = await reader?.read(); part?.value; part = await reader?.read()) {
       size += part.value.length
       if (size > maxForm) throw tooLarge()
-      text += decoder.decode(part.value, { stream: true })
+      text += stream.decode(part.value, { stream: true })
     }
   } catch (error) {
     throw error instanceof WebhookError ? error : new WebhookError('incomplete', 'the form was cut off')
   }
-  return new URLSearchParams(text + decoder.decode())
+  return new URLSearchParams(text + stream.decode())
 }
 
 /**
@@ -32,7 +34,7 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
  */
 export function formFromParsed(parsed: unknown): string {
   if (typeof parsed === 'string') return parsed
-  if (ArrayBuffer.isView(parsed)) return new TextDecoder().decode(parsed as Uint8Array)
+  if (ArrayBuffer.isView(parsed)) return decoder.decode(parsed as Uint8Array)
   if (typeof parsed !== 'object' || parsed === null) throw consumed()
   const form = new URLSearchParams()
   // Parsers turn a repeated name into an array, and qs turns a very long one into an object.

@@ -1,4 +1,5 @@
 import { equalText } from '#crypto'
+import { crypto } from '../../../internal/realm.ts'
 import type { DashboardOptions } from '../options.ts'
 import { headed, plain } from './respond.ts'
 

@@ -2,6 +2,7 @@ import { type Acted, actOnEach, oneByOne } from '../../../inbox/operations/act-o
 import { namedEvents } from '../../../inbox/operations/operations.ts'
 import { ReplayedEvents } from '../../../inbox/operations/replay-outcome.ts'
 import type { ReadableInbox } from '../../../inbox/reading.ts'
+import { crypto } from '../../../internal/realm.ts'
 import type { InboxView } from '../reading/titled.ts'
 import { type Act, readKeys, type Selection } from './selection.ts'
 

@@ -1,3 +1,5 @@
+import { TextDecoder } from '../../../internal/realm.ts'
+import { encoder } from '../../../internal/utf8.ts'
 import { headed, linesType, plain } from '../access/respond.ts'
 import { failuresOf } from '../reading/causes.ts'
 import { matchesFilter, readDeadFilter } from '../reading/dead-filter.ts'
@@ -57,7 +59,6 @@ function encodeBody(bytes: Uint8Array | undefined): { body: string } | { bodyBas
 
 /** Pull-based: reads the inbox only as fast as the client receives. */
 function download(name: string, lines: AsyncGenerator<object, void>): Response {
-  const encoder = new TextEncoder()
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       const { done, value } = await lines.next()

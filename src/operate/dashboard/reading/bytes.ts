@@ -1,10 +1,12 @@
+import { fatalDecoder } from '../../../internal/utf8.ts'
+
 /** Bytes shown in a hex dump. */
 const longestDump = 4_096
 
 /** Decodes bytes as UTF-8, or else dumps them in hex. */
 export function showBytes(bytes: Uint8Array): { readonly text: string; readonly isDump: boolean } {
   try {
-    return { text: visible(new TextDecoder('utf-8', { fatal: true }).decode(bytes)), isDump: false }
+    return { text: visible(fatalDecoder.decode(bytes)), isDump: false }
   } catch {
     return { text: hexDump(bytes), isDump: true }
   }

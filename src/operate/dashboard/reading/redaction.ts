@@ -4,6 +4,8 @@ import type { UnreadableDelivery } from '../../../inbox/reading.ts'
 import { guarded } from '../../../internal/guarded.ts'
 import type { Logger } from '../../../internal/logger.ts'
 import { isPromise } from '../../../internal/maybe-promise.ts'
+import { copyJson } from '../../../internal/realm.ts'
+import { encoder } from '../../../internal/utf8.ts'
 import type { DashboardOptions } from '../options.ts'
 
 /** Applies the `redact` option. `undefined` means hidden. */
@@ -33,7 +35,7 @@ export class Redaction {
     if (this.#redact === undefined) return body
     try {
       const shown = this.#shown(parseJsonObject(body))
-      return shown && new TextEncoder().encode(JSON.stringify(shown))
+      return shown && encoder.encode(JSON.stringify(shown))
     } catch {
       return undefined
     }
@@ -46,7 +48,7 @@ export class Redaction {
     return guarded(
       () => {
         // A copy: handlers get the original.
-        const shown: unknown = redact(structuredClone(payload) as Record<string, unknown>)
+        const shown: unknown = redact(copyJson(payload) as Record<string, unknown>)
         if (isPromise(shown)) {
           shown.then(undefined, () => {})
           throw new TypeError('redact returned a promise: it must return the payload to show')

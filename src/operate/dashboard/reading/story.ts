@@ -1,5 +1,6 @@
 import { deadRecord } from '../../../inbox/operations/dead-letters.ts'
 import type { DeadLetter, EventRecord, ReadableInbox } from '../../../inbox/reading.ts'
+import { decoder } from '../../../internal/utf8.ts'
 import { type CauseReport, groupedLimit } from './causes.ts'
 import { eachDeadLetter } from './each.ts'
 import type { InboxView } from './titled.ts'
@@ -57,7 +58,7 @@ export async function findUnreadable(
   for (const { key } of newest) {
     const deadLetter = await inbox.deadLetters.get(key)
     const bytes = deadLetter?.unreadable && redaction.bytes(deadLetter.unreadable)
-    if (bytes !== undefined && new TextDecoder().decode(bytes).includes(mediaId)) found.push(deadLetter as DeadLetter)
+    if (bytes !== undefined && decoder.decode(bytes).includes(mediaId)) found.push(deadLetter as DeadLetter)
   }
   return found
 }
