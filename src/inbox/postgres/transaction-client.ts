@@ -1,8 +1,7 @@
 import type { Pool, PoolClient } from 'pg'
-import { WebhookError } from '../../errors.ts'
 import { within } from '../../internal/timers.ts'
 import { unlessAborted } from '../../internal/unless-aborted.ts'
-import { NestedTransactions } from '../sql/nested-transactions.ts'
+import { invalid, NestedTransactions } from '../sql/nested-transactions.ts'
 import { releaseClient, takeClient } from './pool.ts'
 import { isRefused, isStorageFailure, sqlState } from './storage-failure.ts'
 
@@ -122,9 +121,6 @@ export class TransactionClient {
     releaseClient(this.pooled, error)
   }
 }
-
-const invalid = (problem: string): WebhookError =>
-  new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
 
 /** A query as an object. pg drives one with `submit` itself, such as a cursor, and calls the other method at its end. */
 interface QueryObject {

@@ -71,5 +71,5 @@ export class NestedTransactions {
   }
 }
 
-const invalid = (problem: string): WebhookError =>
-  new WebhookError('invalid_transaction', `context.transaction: ${problem}`)
+export const invalid = (problem: string, cause?: unknown): WebhookError =>
+  new WebhookError('invalid_transaction', `context.transaction: ${problem}`, { cause })

@@ -4,7 +4,7 @@ import type { StoredPauses } from '../operations/pauses.ts'
 import type { Database } from './database.ts'
 import type { SqlDeadLetters } from './dead-letters.ts'
 import { dropOldest } from './discards.ts'
-import { OverdueExpectations } from './expectations.ts'
+import { fireOverdue } from './expectations.ts'
 import { FailureLog, PeriodicTask } from './periodic-task.ts'
 import type { Signal } from './signal.ts'
 import type { SqlWorker } from './worker.ts'
@@ -40,16 +40,14 @@ export interface UpkeepOptions {
 /** Background work of an inbox: expires keys, replays marked deliveries, reads pauses, fires overdue expectations. */
 export class Upkeep {
   readonly #options: UpkeepOptions
-  readonly #expectations: OverdueExpectations
   /** When an idle database is looked through again (`performance.now()`, ms). */
   #expiresAt = 0
   #expects = true
   readonly #tasks: Readonly<Record<'expiry' | 'marks' | 'deadlines' | 'pauses', PeriodicTask>>
 
   constructor(options: UpkeepOptions) {
-    const { database, host, worker, deadLetters, pauses, stored } = options
+    const { database, host, worker, deadLetters, pauses } = options
     this.#options = options
-    this.#expectations = new OverdueExpectations(database, stored)
     const task = (run: () => Promise<number>, canSkip?: () => boolean) =>
       new PeriodicTask(run, retryMs, new FailureLog(host.logger, database), canSkip)
     const mode = () => (database.isListening ? 'notified' : 'polling')
@@ -95,7 +93,7 @@ export class Upkeep {
   /** Turns overdue expectations into events. Resolves with the time until the next (ms), Infinity if none is open. */
   async fireOverdue(): Promise<number> {
     this.#expects = true
-    const nextInMs = await this.#expectations.fireOverdue()
+    const nextInMs = await fireOverdue(this.#options.database, this.#options.stored)
     this.#expects = nextInMs !== Number.POSITIVE_INFINITY
     return nextInMs
   }

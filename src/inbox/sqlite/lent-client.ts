@@ -1,8 +1,4 @@
-import { WebhookError } from '../../errors.ts'
-import { controlsTransaction, NestedTransactions } from '../sql/nested-transactions.ts'
-
-const invalid = (problem: string, cause?: unknown) =>
-  new WebhookError('invalid_transaction', `context.transaction: ${problem}`, { cause })
+import { controlsTransaction, invalid, NestedTransactions } from '../sql/nested-transactions.ts'
 
 const usedTooLate = 'the database was used after the transaction ended. Run every query inside the function'
 const notSynchronous =

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { AcceptedEvent, Expectation, ExpectationChanges } from '../../../src/inbox/inbox.ts'
 import { PostgresDatabase } from '../../../src/inbox/postgres/database.ts'
 import { openInboxDatabase, type PostgresInboxOptions, postgresInbox } from '../../../src/inbox/postgres.ts'
-import { OverdueExpectations } from '../../../src/inbox/sql/expectations.ts'
+import { fireOverdue } from '../../../src/inbox/sql/expectations.ts'
 import { deliver, samplePayload } from '../../../src/testing/index.ts'
 import { eventOf, openInbox } from '../../support/inbox.ts'
 import { findPostgres } from '../../support/postgres/find-postgres.ts'
@@ -229,7 +229,8 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
           `UPDATE $schema.expectation SET due_at = now() + $2::float8 * interval '1 ms' WHERE event ->> 'key' = $1`,
           [`overdue:rule:${key}`, ms],
         )
-      return new OverdueExpectations(PostgresDatabase.inspected(postgres.pool, postgres.schema, 2_000), () => {})
+      const database = PostgresDatabase.inspected(postgres.pool, postgres.schema, 2_000)
+      return { fireOverdue: () => fireOverdue(database, () => {}) }
     }
     const keysOf = (...keys: readonly string[]) => keys.map((key) => `overdue:rule:${key}`)
 
