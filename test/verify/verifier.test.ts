@@ -97,7 +97,7 @@ describe("a user's verifier", () => {
       ...rest,
     }))
     expect(status).toBe(503)
-    expect(JSON.parse(body)).toMatchObject({ code: 'unavailable', message: 'the verifier cannot decide now' })
+    expect(JSON.parse(body)).toMatchObject({ code: 'unavailable', message: 'the delivery cannot be accepted now' })
     expect(report).toMatchObject('error' in rest ? { error: rest.error } : { reason })
   })
 

@@ -73,7 +73,7 @@ test('the list of running events says for how long and where they run, longest f
   )
   const rows = (await read(page, 'events?state=running')).match(/<tr>.*?<\/tr>/gs) ?? []
   expect(rows.slice(1).map((row) => row.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' '))).toEqual([
-    expect.stringMatching(/film-2 .*Running handler for 60 min in web-1:4711/),
-    expect.stringMatching(/film-1 .*Running handler for 20 s in web-1:4711/),
+    expect.stringMatching(/film-2 .*Running onAny for 60 min in web-1:4711/),
+    expect.stringMatching(/film-1 .*Running onAny for 20 s in web-1:4711/),
   ])
 })
