@@ -95,6 +95,7 @@ test('the exported names grow only in a reviewed change', () => {
         "migrate",
         "migrationSql",
         "openInboxDatabase",
+        "poolOf",
         "postgresInbox",
       ],
       "/inbox/queue": [
