@@ -60,7 +60,7 @@ describeInBrowser('the search of the site', () => {
   test.each([
     ['nextjs', '/mount'],
     ['retry', '/handlers.html#retry-a-failed-handler'],
-    ['docker', '/operate.html#docker'],
+    ['docker', '/production.html#docker'],
     ['prisma', '/exactly-once'],
     ['drizzle', '/exactly-once'],
     ['ngrok', '/commands'],
