@@ -44,6 +44,8 @@ export class Notifications {
   #listener: DatabaseListener | undefined
   #client: pg.Client | undefined
   #isListening = false
+  /** The last event's id, as of the last check. */
+  #lastId: unknown
   #timer: Timer | undefined
   #isStopped = false
   readonly #sending = new Set<Promise<unknown>>()
@@ -80,6 +82,7 @@ export class Notifications {
       client.on('notification', ({ payload = '' }) => this.#heard(payload))
       client.once('end', () => this.#reconnect())
       await client.query(`LISTEN ${quoted(schema)}`)
+      this.#lastId = await this.#readLastId(client)
       if (this.#isStopped) return void (await client.end())
       this.#isListening = true
       this.#listener?.heard('any')
@@ -98,12 +101,21 @@ export class Notifications {
     else this.#listener?.heard(payload as Signal)
   }
 
-  /** Ends a connection that no longer answers. */
+  async #readLastId(client: pg.Client): Promise<unknown> {
+    const { rows } = await client.query(`SELECT max(id)::text AS id FROM ${quoted(this.#options.schema)}.event`)
+    return rows[0].id
+  }
+
+  /** Ends a connection that no longer answers. If the last id moved unheard, a process died before it notified. */
   #check(client: pg.Client): void {
     this.#timer = setTimeout(() => {
       if (this.#client !== client) return
-      client.query('SELECT 1').then(
-        () => this.#check(client),
+      this.#readLastId(client).then(
+        (id) => {
+          if (id !== this.#lastId) this.#listener?.heard('new')
+          this.#lastId = id
+          this.#check(client)
+        },
         () => client.end().catch(() => {}),
       )
     }, checkMs)
