@@ -1,12 +1,11 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { cp, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, inject, onTestFinished, test } from 'vitest'
-import manifest from '../../package.json' with { type: 'json' }
+import { installedVersion, peers } from '../support/peers.ts'
 import { findPostgres } from '../support/postgres/find-postgres.ts'
 import { PostgresServer } from '../support/postgres/postgres-server.ts'
 import { findRedis } from '../support/redis/find-redis.ts'
@@ -17,29 +16,23 @@ import { findRegistry } from './registry.ts'
 const run = promisify(execFile)
 const fixtures = fileURLToPath(new URL('./fixtures/peers/', import.meta.url))
 const tsc = createRequire(import.meta.url).resolve('typescript/bin/tsc')
-const peers = Object.entries(manifest.peerDependencies)
-
-/** The version that a range begins with. */
-const oldest = (range: string) => range.split(' || ')[0]?.replace('^', '') as string
-
-/** The version that this repository is tested with. */
-const newest = (name: string): string =>
-  JSON.parse(readFileSync(new URL(`../../node_modules/${name}/package.json`, import.meta.url), 'utf8')).version
 
 const sets = {
   oldest: {
-    packages: peers.map(([name, range]) => `${name}@${oldest(range)}`),
+    packages: peers.map(({ name, oldest }) => `${name}@${oldest}`),
     types: ['@types/express@4.17.21', '@types/koa@2.13.4', '@types/pg@8.11.0', '@types/node@20.19.43'],
   },
   newest: {
-    packages: peers.map(([name]) => `${name}@${newest(name)}`),
-    types: ['@types/express', '@types/koa', '@types/pg', '@types/node'].map((name) => `${name}@${newest(name)}`),
+    packages: peers.map(({ name, newest }) => `${name}@${newest}`),
+    types: ['@types/express', '@types/koa', '@types/pg', '@types/node'].map(
+      (name) => `${name}@${installedVersion(name)}`,
+    ),
   },
 }
 
 test('the newest versions that are tested are of the newest major that each range takes', () => {
-  const majors = peers.map(([name]) => [name, newest(name).split('.')[0]])
-  expect(majors).toEqual(peers.map(([name, range]) => [name, /\^(\d+)[\d.]*$/.exec(range)?.[1]]))
+  const majors = peers.map(({ name, newest }) => [name, newest.split('.')[0]])
+  expect(majors).toEqual(peers.map(({ name, range }) => [name, /\^(\d+)[\d.]*$/.exec(range)?.[1]]))
 })
 
 /** What the compiler says of our declarations, and of a program that uses them. Those of others may have faults of their own. */
@@ -70,6 +63,6 @@ test.skipIf(!canRun).each(Object.entries(sets))(
     onTestFinished(async () => void (await Promise.all([redis.remove(), postgres.remove()])))
     const env = { ...process.env, REDIS: redis.url, POSTGRES: postgres.url, FOLDER: cwd }
     const { stdout } = await run(process.execPath, ['use.js'], { cwd, env, timeout: 120_000 })
-    expect(JSON.parse(stdout)).toEqual(Object.fromEntries(peers.map(([name]) => [name, '200 200 a-film'])))
+    expect(JSON.parse(stdout)).toEqual(Object.fromEntries(peers.map(({ name }) => [name, '200 200 a-film'])))
   },
 )
