@@ -63,7 +63,7 @@ export async function closeServer(
   } finally {
     http.closeAllConnections?.()
     destroySessions(http)
-    if (isFastify(server)) await within(Math.min(Math.max(left(), minHooksMs), maxWaitMs), server.close(), hooksLate)
+    if (isFastify(server)) await within(Math.min(Math.max(left(), minHooksMs), maxWaitMs), runHooks(server), hooksLate)
   }
 }
 
@@ -87,6 +87,13 @@ const isFastify = (
   server: ClosableServer,
 ): server is ClosableServer & { readonly server: HttpServer; close(): Promise<unknown> } =>
   typeof (server.server as Partial<HttpServer> | null | undefined)?.close === 'function'
+
+/** Runs the `onClose` hooks. After them, a Fastify before 4.20 rejects because its server has already been closed. */
+async function runHooks(server: { close(): Promise<unknown> }): Promise<void> {
+  await server.close().catch((error: Error & { readonly code?: string }) => {
+    if (error.code !== 'ERR_SERVER_NOT_RUNNING') throw error
+  })
+}
 
 async function endRequests(server: HttpServer, timeoutMs: number): Promise<void> {
   let stopClosingIdle = () => {}

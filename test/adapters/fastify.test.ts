@@ -135,9 +135,10 @@ describe.each<[string, Create]>([
   ])('is not registered with a wrong %s', async (_, options, message) => {
     const app = closedWithTest(create())
     app.register(fastifyReceiver, untyped(options))
-    const error = { code: 'invalid_option', message: expect.stringContaining(`fastifyReceiver: `) }
-    await expect(app.ready()).rejects.toMatchObject(error)
-    await expect(app.ready()).rejects.toThrow(message)
+    // Asked again, an old Fastify 4 resolves.
+    const error = await app.ready().then(null, (error: unknown) => error)
+    expect(error).toMatchObject({ code: 'invalid_option', message: expect.stringContaining(`fastifyReceiver: `) })
+    expect(error).toHaveProperty('message', expect.stringContaining(message))
   })
 
   test('says at the start that Fastify would reject deliveries while it closes, and how to avoid it', async () => {

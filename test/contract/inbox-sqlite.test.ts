@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
 import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
-import { drivers, temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
+import { drivers, openOldestLibsql, temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
 import { everyFeature } from './every-feature.ts'
 import { inboxContract } from './suites/inbox.ts'
 
@@ -35,23 +35,26 @@ inboxContract(
   everyFeature,
 )
 
-describe.each(Object.entries(drivers))('with a database of %s', (_, open) => {
-  inboxContract(
-    async () => {
-      const { path, remove } = await temporaryFile()
-      const transactions = textsIn(path)
-      const database = open(path)
-      return {
-        inbox: sqliteInbox({ database }),
-        transactions,
-        async close() {
-          transactions.close()
-          database.close()
-          await remove()
-        },
-      }
-    },
-    { test, expect },
-    everyFeature,
-  )
-})
+describe.each(Object.entries({ ...drivers, 'the oldest libsql': openOldestLibsql }))(
+  'with a database of %s',
+  (_, open) => {
+    inboxContract(
+      async () => {
+        const { path, remove } = await temporaryFile()
+        const transactions = textsIn(path)
+        const database = open(path)
+        return {
+          inbox: sqliteInbox({ database }),
+          transactions,
+          async close() {
+            transactions.close()
+            database.close()
+            await remove()
+          },
+        }
+      },
+      { test, expect },
+      everyFeature,
+    )
+  },
+)

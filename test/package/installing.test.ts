@@ -5,26 +5,15 @@ import { promisify } from 'node:util'
 import { describe, expect, inject, onTestFinished, test } from 'vitest'
 import { startProgram } from '../support/program.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { installWith, managers } from './managers.ts'
 import { findRegistry } from './registry.ts'
 
 const run = promisify(execFile)
 const registry = findRegistry()
 
-/** The command by which each package manager installs a tarball. */
-const managers = [
-  { name: 'npm', add: ['npm', 'install', '--no-audit', '--no-fund'] },
-  { name: 'pnpm', add: ['npx', '-y', 'pnpm@10', 'add'] },
-  { name: 'Yarn 1', add: ['npx', '-y', 'yarn@1.22', 'add'] },
-]
-
 describe.skipIf(registry === undefined)('in an empty folder', () => {
-  test.each(managers)('$name installs all that `media-webhooks emulate` needs', async ({ add }) => {
-    const cwd = await temporaryFolder()
-    await writeFile(join(cwd, 'package.json'), '{ "name": "empty", "version": "1.0.0", "private": true }')
-    // Yarn 1 asks a registry of its own unless told otherwise.
-    const env = { npm_config_registry: registry as string, npm_config_update_notifier: 'false' }
-    const [installer = '', ...args] = add
-    await run(installer, [...args, inject('tarball')], { cwd, env: { ...process.env, ...env }, timeout: 120_000 })
+  test.each(managers)('$name installs all that `media-webhooks emulate` needs', async (manager) => {
+    const { cwd } = await installWith(manager, registry as string, [inject('tarball')])
 
     // npx, and the like of the others, run this file; a signal sent to them may not reach it.
     const bin = join(cwd, 'node_modules/.bin/media-webhooks')

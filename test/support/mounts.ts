@@ -24,9 +24,9 @@ export type Receives = Pick<Receiver, 'receive'>
 /** Mounts a receiver on a new server, on a free port unless one is given. */
 export type Mount = (receiver: Receives, port?: number) => Promise<Mounted>
 
-/** Express 4. The alias has no types; the tests use only what both versions have. */
+/** The oldest Express that is supported. The alias has no types; the tests use only what both versions have. */
 export const express4: typeof express = require('express4')
-/** Fastify 4 and Koa 2, without types of their own either. */
+/** The oldest Fastify and Koa that are supported, without types of their own either. */
 export const fastify4: typeof fastify = require('fastify4')
 export const koa2: typeof Koa = require('koa2')
 
@@ -66,6 +66,17 @@ const inKoa =
     return mountListener(app.callback(), port)
   }
 
+const inHono =
+  (App: typeof Hono): Mount =>
+  (receiver, port) => {
+    const app = new App()
+    app.all(path, honoHandler(receiver))
+    return mountListener(getRequestListener(app.fetch), port)
+  }
+
+/** Mounts the adapter in the oldest Hono that is supported. */
+export const inOldestHono: Mount = inHono(require('hono-oldest').Hono)
+
 /** The names of the adapters. */
 export type AdapterName =
   | 'node'
@@ -87,10 +98,6 @@ export const mounts: Record<AdapterName, Mount> = {
   fastify4: inFastify(fastify4),
   koa3: inKoa(Koa),
   koa2: inKoa(koa2),
-  'hono-node': (receiver, port) => {
-    const app = new Hono()
-    app.all(path, honoHandler(receiver))
-    return mountListener(getRequestListener(app.fetch), port)
-  },
+  'hono-node': inHono(Hono),
   fetch: (receiver, port) => mountListener(getRequestListener(fetchHandler(receiver)), port),
 }

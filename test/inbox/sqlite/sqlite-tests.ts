@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Libsql from 'libsql'
+import OldestLibsql from 'libsql-oldest'
 import { onTestFinished } from 'vitest'
 import { type SqliteDatabase, type SqliteInboxOptions, sqliteInbox } from '../../../src/inbox/sqlite.ts'
 import { createReceiver, type ReceiverOptions, unverified } from '../../../src/index.ts'
@@ -24,6 +25,9 @@ export const drivers: Readonly<Record<string, Open>> = {
   ...installed('node:sqlite', ({ DatabaseSync }: { DatabaseSync: Database }) => DatabaseSync),
   ...installed('better-sqlite3', (Database: Database) => Database),
 }
+
+/** Opens a database with the oldest libsql that is supported. */
+export const openOldestLibsql: Open = (path) => new OldestLibsql(path)
 
 // Node has had it since 22.13.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)

@@ -1,0 +1,3 @@
+declare module 'pg-oldest' {
+  export { default } from 'pg'
+}
