@@ -1,8 +1,9 @@
 import type pg from 'pg'
 import { withTables } from './dialect.ts'
-import { lostTables, saysTableLost } from './lost-tables.ts'
+import { lostTables } from './lost-tables.ts'
 import { clientClass, makePool, type Pinned, releaseClient, takeClient } from './pool.ts'
 import { inline, literal, type Message, type Purpose, type Query, type Rows } from './step.ts'
+import { saysTableLost } from './storage-failure.ts'
 
 /** Maximum connections by purpose. */
 const maxConnections: Readonly<Record<Purpose, number>> = {
@@ -79,7 +80,7 @@ export class Connections {
    */
   async send(message: Message): Promise<readonly Rows[]> {
     return this.#send(message).catch((error) => {
-      throw saysTableLost(error) ? lostTables(this.#options.schema) : error
+      throw saysTableLost(error) ? lostTables(this.#options.schema, error) : error
     })
   }
 

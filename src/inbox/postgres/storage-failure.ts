@@ -35,6 +35,9 @@ function findCode(error: unknown, depth = 0): string | undefined {
   }
 }
 
+/** True if an error says that a table or its schema does not exist. */
+export const saysTableLost = (error: unknown): boolean => /^(42P01|3F000)$/.test(`${sqlState(error)}`)
+
 /** True if a handler's error does not blame the handler. */
 export const isStorageFailure = (error: unknown): boolean => anyStatementCodes.test(findCode(error) ?? '')
 
@@ -68,6 +71,7 @@ export function isUndone(error: unknown): boolean {
  */
 export function classifyFailure(error: unknown): Failure {
   const { code, cause, message } = Object(error)
+  if (saysTableLost(cause)) return undefined
   if (error instanceof WebhookError)
     return code === 'unavailable' ? (cause && classifyFailure(cause)) || 'transient' : undefined
   const state = sqlState(error)
