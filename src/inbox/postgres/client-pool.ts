@@ -8,11 +8,10 @@ const maxWaitMs = 10_000
 /**
  * Makes a pool of one client, for a library that takes a pool and not a client: Prisma's driver adapter, Kysely, TypeORM,
  * Knex. With the client of `context.transaction`, all that the library writes is part of that transaction, and its own
- * transactions become savepoints.
+ * transactions become savepoints. `end` and `release` leave the client as it is.
  *
  * One caller has the client at a time; others wait. A query that is sent through the pool while a transaction of the same
- * library is open would wait for it for ever, so it fails after 10 s: use the transaction's object for it. `end` and
- * `release` leave the client as it is.
+ * library is open would wait for it for ever, so it fails after 10 s: use the transaction's object for it.
  *
  * ```ts
  * receiver.on('encoding.finished', (event, { transaction }) =>
@@ -66,12 +65,8 @@ class ClientPool extends pg.Pool {
     })
   }
 
-  override end(): Promise<void>
-  override end(callback: () => void): void
-  override end(callback?: () => void): Promise<void> | undefined {
-    if (callback === undefined) return Promise.resolve()
-    process.nextTick(callback)
-    return undefined
+  override async end(callback?: () => void): Promise<void> {
+    callback?.()
   }
 }
 

@@ -328,15 +328,10 @@ export class LaneRunner implements AttemptWorker {
     return !this.#byLane.has(lane)
   }
 
-  /** Takes back the turns of lanes that have not begun. */
-  clear(): void {
-    this.lanes.clear()
-  }
-
   /** Starts nothing more. Attempts that wait for a limit end. */
   stop(): void {
     this.#isStopped = true
-    this.clear()
+    this.lanes.clear()
     for (const attempt of this.#waiting.keys()) attempt.abort(new WebhookError('closing', 'the inbox is closing'))
     this.#limit()
   }

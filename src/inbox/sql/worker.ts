@@ -89,7 +89,10 @@ export class SqlWorker {
       room: () => 2 * concurrency - this.#held().lanes,
       exclusively: (run) => this.#claiming.exclusively(run),
       cutOff: () => this.#cutOff(),
-      renewed: () => this.#renewed(),
+      renewed: () => {
+        this.#runner.renewed()
+        this.#claiming.roomed()
+      },
       lost: () => this.#lost(),
       ready: () => this.wake(),
     })
@@ -175,7 +178,7 @@ export class SqlWorker {
   }
 
   #abortAll(reason = leaseLost()): void {
-    this.#runner.clear()
+    this.#runner.lanes.clear()
     for (const lane of this.#lanes.values()) {
       const isLost = !lane.hasUnrecorded
       if (isLost) this.#lanes.delete(lane.media)
@@ -183,11 +186,6 @@ export class SqlWorker {
       this.#settling.add(lane)
     }
     this.lease.lookForUnknown()
-  }
-
-  #renewed(): void {
-    this.#runner.renewed()
-    this.#claiming.roomed()
   }
 
   #lost(): void {
@@ -218,7 +216,7 @@ export class SqlWorker {
   applyPauses(pauses: readonly Pause[]): void {
     this.#runner.pause(new Set(pauses.map(({ handler }) => handler)))
     if (!this.#runner.isPaused) return this.wake()
-    this.#runner.clear()
+    this.#runner.lanes.clear()
     this.#releaseUnstarted()
   }
 

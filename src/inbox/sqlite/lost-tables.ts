@@ -9,9 +9,7 @@ const madeTables = 0x6d_77_68_6b
 const pragma = 'PRAGMA inbox_lock.application_id'
 
 /** Remembers that the file has tables. Call it with the lock, after they are committed. */
-export function rememberTables(database: SqliteDatabase): void {
-  if (!hadTables(database)) database.exec(`${pragma} = ${madeTables}`)
-}
+export const rememberTables = (database: SqliteDatabase): unknown => database.exec(`${pragma} = ${madeTables}`)
 
 const hadTables = (database: SqliteDatabase): boolean =>
   (database.prepare(pragma).get() as { application_id: number }).application_id === madeTables
