@@ -18,7 +18,8 @@ describe('a failed step', () => {
     ['a statement that takes too long', answered('57014'), 'timeout'],
     ['no answer in time', new Error('Query read timeout'), 'timeout'],
     ['a missing table', answered('42P01'), undefined],
-    ['an outage that wraps one', new WebhookError('unavailable', 'no', { cause: answered('42P01') }), 'transient'],
+    ['lost tables', new WebhookError('unavailable', 'no', { cause: answered('42P01') }), undefined],
+    ['an outage', new WebhookError('unavailable', 'no', { cause: answered('42501') }), 'transient'],
     ['a lost lease', new WebhookError('lease_lost', 'lost'), undefined],
   ])('%s: %#', (_, error, failure) => {
     expect(classifyFailure(error)).toBe(failure)
