@@ -130,7 +130,7 @@ interface QueryObject {
   handleReadyForQuery?: (...args: unknown[]) => unknown
 }
 
-const isCallback = (arg: unknown): boolean => typeof arg === 'function'
+const isCallback = (arg: unknown): arg is (...args: unknown[]) => unknown => typeof arg === 'function'
 
 /** Replaces the query's SQL by its nested form. */
 function nestQuery(args: unknown[], nested: NestedTransactions): void {
@@ -139,18 +139,17 @@ function nestQuery(args: unknown[], nested: NestedTransactions): void {
   if (typeof sql !== 'string') return
   const text = nested.nest(sql)
   if (text === sql) return
-  // Its name stands for another text.
-  const { name: _, ...others } = Object(query) as QueryObject
-  if (typeof query === 'string') args[0] = text
-  else if (isCallback(query?.submit)) (query as QueryObject).text = text
-  else args[0] = { ...others, text }
+  if (typeof query !== 'object') args[0] = text
+  else if (isCallback(query.submit)) query.text = text
+  // Its name would stand for another text.
+  else args[0] = { ...query, text, name: undefined }
 }
 
 /** Rejects a query as pg does. */
 function refuse(args: readonly unknown[], error: unknown): unknown {
   const [query] = args as [QueryObject | undefined]
   if (isCallback(query?.submit)) throw error
-  const callback = args.find(isCallback) as ((error: unknown) => void) | undefined
+  const callback = args.find(isCallback)
   if (callback === undefined) return Promise.reject(error)
   process.nextTick(callback, error)
   return undefined
@@ -168,7 +167,7 @@ class OpenQueries {
     const callback = args.findIndex(isCallback)
     const isSubmittable = isCallback(query?.submit)
     const ended = this.#begin()
-    if (isSubmittable && query) query.handleReadyForQuery = andThen(query.handleReadyForQuery, () => ended())
+    if (isSubmittable) query.handleReadyForQuery = andThen(query.handleReadyForQuery, () => ended())
     else if (callback >= 0) args[callback] = andThen(args[callback] as () => void, ended)
     try {
       const result = Reflect.apply(pooled.query, pooled, args)

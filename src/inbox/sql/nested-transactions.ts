@@ -43,10 +43,9 @@ export class NestedTransactions {
    */
   nest(sql: string): string {
     if (!mayControl.test(sql)) return sql
-    const parts = splitStatements(sql, this.#syntax).map(({ text, bare }) => [text, this.#nest(bare)] as const)
-    return parts.some(([, nested]) => nested !== undefined)
-      ? parts.map(([text, nested]) => nested ?? text).join(';')
-      : sql
+    return splitStatements(sql, this.#syntax)
+      .map(({ text, bare }) => this.#nest(bare) ?? text)
+      .join(';')
   }
 
   /** @throws WebhookError `invalid_transaction` if a nested transaction is open */

@@ -84,22 +84,24 @@ export class LentClient {
     if (!controlsTransaction(sql, 'sqlite')) return apply(...args)
     if (!this.#hasSavepoints) throw invalid(cannotNest)
     if (name === 'exec') return this.#call(() => Reflect.apply(method, target, [this.#nested.nest(sql)]))
-    const exec = () => Reflect.get(this.#client, 'exec')(sql)
-    return name === 'prepare' ? makeControlStatement(exec) : exec()
+    return name === 'prepare' ? makeControlStatement(() => this.#exec(sql)) : this.#exec(sql)
+  }
+
+  #exec(sql: string): unknown {
+    return Reflect.get(this.#client, 'exec')(sql)
   }
 
   #makeTransaction(run: (...args: unknown[]) => unknown): object {
-    const exec = (sql: string) => Reflect.get(this.#client, 'exec')(sql)
     const transact = (...args: unknown[]) => {
-      exec('BEGIN')
+      this.#exec('BEGIN')
       try {
         const result = run(...args)
         checkSynchronous(result)
-        exec('COMMIT')
+        this.#exec('COMMIT')
         return result
       } catch (error) {
         // SQLite may have rolled it back already.
-        if (this.#rolledBack === undefined) exec('ROLLBACK')
+        if (this.#rolledBack === undefined) this.#exec('ROLLBACK')
         throw error
       }
     }
