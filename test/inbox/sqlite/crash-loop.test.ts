@@ -41,16 +41,17 @@ async function deadIn(path: string): Promise<(string | undefined)[]> {
   }
 }
 
-/** Starts processes on a file until one has handled everything. Returns how many crashed. */
+/** Starts processes on a file until one has handled everything. Returns how many crashed: none may end otherwise. */
 async function crashesUntilIdle(path: string, handlerMs: number, afterEach = () => {}): Promise<number> {
   for (let crashes = 0; ; crashes++) {
     const { child, ended } = await startProgram('crashing', [path, `${path}-notes`, handlerMs])
     const idle = new Promise<boolean>((resolve) => {
       child.on('message', (message) => message === 'idle' && resolve(true))
     })
-    const isIdle = await Promise.race([ended.then(() => false), idle])
+    const ending = await Promise.race([ended, idle])
     afterEach()
-    if (isIdle) return crashes
+    if (ending === true) return crashes
+    expect(ending).toEqual([null, 'SIGKILL'])
   }
 }
 
