@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { closeOnSignals, closeServer } from '../adapters/node.ts'
 import { paintIf } from '../src/cli/shared/text.ts'
-import { type CloseReport, type Logger, urlToken } from '../src/index.ts'
+import { type Logger, urlToken } from '../src/index.ts'
 import { createClient, registerWebhook } from '../src/service/client/index.ts'
 import { type Arguments, readArguments, usage } from './arguments.ts'
 import { createHandlers, unpublished } from './handlers.ts'
@@ -55,10 +55,7 @@ async function main(options: Arguments): Promise<void> {
       emulator.close().then(server.close).then(closed, closed)
     },
   }
-  const onClosed = async ({ unfinished }: CloseReport) => {
-    if (unfinished.length === 0) await remove()
-  }
-  closeOnSignals(servers, receiver, { onClosed })
+  closeOnSignals(servers, receiver, { onClosed: remove })
   const pages = `Dashboard  ${server.dashboardUrl}\nEmulator   ${emulator.url}`
   console.log(`Receiver   ${server.url}\nInbox      ${place}\n${pages}\n`)
 
@@ -85,7 +82,8 @@ async function main(options: Arguments): Promise<void> {
   const wrong = problems(ledger)
   console.log(`\n${summaryText(summary(ledger), wrong, paint)}`)
   if (exit) {
-    await onClosed(await closeServer(servers, receiver))
+    await closeServer(servers, receiver)
+    await remove()
     process.exitCode = wrong.length === 0 ? 0 : 1
   } else {
     print.heading('A handler that fails: its event becomes a dead letter, for you to replay')
