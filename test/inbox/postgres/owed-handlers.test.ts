@@ -70,14 +70,13 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
 
     const isEmpty = async () => (await query('SELECT FROM $schema.event WHERE ended_at IS NULL')).length === 0
 
-    test('is not claimed by a process that has none of its handlers, even once another one has adopted it', async () => {
+    test('is not claimed by a process that has none of its handlers', async () => {
       const { front, old, runs } = await released(3)
       expect(await awaiting()).toEqual(Array(3).fill({ turn: 1, is_parked: true }))
       const { events = [] } = (await old.inbox.events?.list()) ?? {}
       expect(events.map(({ state, dueAt, owed }) => [state, dueAt, owed])).toEqual(
         Array(3).fill(['retrying', undefined, ['b']]),
       )
-      await query('UPDATE $schema.event SET due_at = now()')
       // The claim that finds this event passes those.
       await accept(front, 'later')
       await until(async () => (await awaiting()).length === 4)

@@ -125,6 +125,7 @@ describe.skipIf(!findPostgres())('a process with a new lease', () => {
     )
     await searching()
     await vi.waitFor(() => expect(began).toHaveLength(3), 5_000)
-    expect(began).toEqual(['1', '1', '2'])
+    // In any order: `other` may have claimed the first event, and left it to a process that has its handler.
+    expect(began.toSorted()).toEqual(['1', '1', '2'])
   })
 })
