@@ -181,6 +181,12 @@ export interface Inbox extends ReadableInbox {
    */
   accept(accepted: AcceptedEvent, options?: AcceptOptions): MaybePromise<Acceptance>
   /**
+   * Stores the event in a transaction of the application: it is accepted if and only if that commits. Synchronous where the
+   * client is. Absent if there is no client that could.
+   * @throws WebhookError `invalid_option` for a client of another database; otherwise what the client throws
+   */
+  acceptIn?(client: object, accepted: AcceptedEvent): MaybePromise<Acceptance>
+  /**
    * Accepts the event, makes one attempt and returns its result; a duplicate that arrives meanwhile gets the same
    * result (on Workers, `in-progress`). A failure releases the event's key, so the sender's retry is handled. Required
    * for `ack: 'handled'`.

@@ -112,6 +112,16 @@ export interface ReceiverOptions<Additions = unknown, Of extends AnySender = Med
   readonly logger?: Logger
 }
 
+/** The options of `receiver.accept`. */
+export interface LookupOptions extends AcceptOptions {
+  /**
+   * A connection to the inbox's database, in a transaction of yours: a client of `pg` with `postgresInbox`, a connection to
+   * the inbox's file with `sqliteInbox`. The event is handled once you commit. `accepted` means that it will be; a key that is
+   * known by then is a duplicate after all. With a synchronous driver, the event is stored within the call.
+   */
+  readonly client?: object | undefined
+}
+
 /**
  * Receives deliveries and passes their events to handlers.
  * @typeParam Additions what the inbox adds to the handlers' context, such as `{ transaction }`
@@ -127,11 +137,18 @@ export interface Receiver<out Additions = unknown, Of extends AnySender = MediaS
    * ```ts
    * await receiver.accept({ type: 'encoding.finished', mediaId: video.id, qualities: ['360p', '720p'] })
    * ```
-   * @param options `waitUntil`, needed with the memory inbox on platforms that stop instances
+   * With `client`, the event is part of your own transaction: it is accepted if and only if that commits.
+   *
+   * ```ts
+   * await client.query('UPDATE video SET archived = true WHERE id = $1', [id])
+   * await receiver.accept({ type: 'encoding.finished', mediaId: id }, { client })
+   * await client.query('COMMIT')
+   * ```
    * @throws WebhookError `malformed`, `overloaded`, `closing`, `unavailable` or `in_progress`, as for a delivery;
-   * `internal` if the `eventKey` function throws; `invalid_option` with `ack: 'handled'`
+   * `internal` if the `eventKey` function throws; `invalid_option` with `ack: 'handled'`, or for a `client` that the inbox
+   * can't use
    */
-  accept(found: LookupOf<Of>, options?: AcceptOptions): Promise<LookupOutcome>
+  accept(found: LookupOf<Of>, options?: LookupOptions): Promise<LookupOutcome>
   /**
    * Runs the handlers of a message that `queueInbox` sent, without those that completed. The result tells the queue
    * what to do; it is `done` if the event was handled before.

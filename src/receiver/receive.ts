@@ -5,7 +5,7 @@ import { type Parsing, parseEvent, type Vouched } from '../events/parse.ts'
 import type { HandlerRegistry } from '../handlers/registry.ts'
 import { Closing } from '../inbox/closing.ts'
 import type { AcceptOptions, CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
-import { aFunction, checkOptions } from '../internal/check-options.ts'
+import { aFunction, checkedApart, checkOptions } from '../internal/check-options.ts'
 import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../internal/timers.ts'
@@ -20,10 +20,12 @@ import {
 } from './acknowledgement.ts'
 import { Conflicts } from './conflicts.ts'
 import type { Delivery } from './delivery.ts'
+import type { LookupOptions } from './options.ts'
 import type { Reporter } from './reporter.ts'
 import { SenderChanges } from './sender-changes.ts'
 import {
   accept,
+  acceptIn,
   guard,
   handleNow,
   isRejection,
@@ -193,25 +195,29 @@ export class DeliveryPath {
   }
 
   /** Accepts a look-up as if it were a verified delivery. Logged, but not reported to the `delivery` hook. */
-  async acceptLookup(found: object, options: AcceptOptions = {}): Promise<LookupOutcome> {
-    const { ack, lossWithoutWait, parsing, registry, logger } = this.#options
-    checkOptions('accept', options, { waitUntil: aFunction })
-    const risk = options.waitUntil === undefined && lossWithoutWait
+  async acceptLookup(found: object, options: LookupOptions = {}): Promise<LookupOutcome> {
+    const { ack, lossWithoutWait, parsing, registry, inbox, logger } = this.#options
+    checkOptions('accept', options, { waitUntil: aFunction, client: checkedApart })
+    const { waitUntil, client } = options
+    const risk = waitUntil === undefined && lossWithoutWait
     if (ack === 'handled') throw new WebhookError('invalid_option', "accept: needs ack 'accepted'")
     if (risk) throw new WebhookError('invalid_option', `accept: ${risk}, or pass waitUntil`)
     this.#inFlight++
     try {
       this.#closing.checkOpen()
-      const event = await parseLookup(parsing, found)
+      const parsed = parseLookup(parsing, found)
+      const event = isPromise(parsed) ? await parsed : parsed
       const { key, type, mediaId } = event
-      const isHandled = registry.handles(type, event.test)
-      const putInInbox = () => this.#putInInbox(event, options.waitUntil) as MaybePromise<'accepted' | 'duplicate'>
-      const outcome = isHandled ? await putInInbox() : 'ignored'
+      const accept = () => (client === undefined ? this.#putInInbox(event, waitUntil) : acceptIn(inbox, client, event))
+      // Not awaited before: a synchronous client is in its transaction only within this call.
+      const accepting = registry.handles(type, event.test) ? accept() : 'ignored'
+      const outcome = (await accepting) as LookupOutcome
       if (outcome === 'accepted') this.#conflicts.accepted.remember(event)
       logger[outcome === 'accepted' ? 'info' : 'debug']({ outcome, key, type, mediaId }, `look-up ${outcome}`)
       return outcome
     } catch (thrown) {
-      throw toRejectionError(thrown)
+      // What the client throws is the application's.
+      throw client === undefined ? toRejectionError(thrown) : thrown
     } finally {
       this.#ended()
     }

@@ -1,4 +1,5 @@
 import { WebhookError } from '../errors.ts'
+import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { keepInput, type Parsing, type Vouched } from '../events/parse.ts'
 import type { Acceptance, AcceptedEvent, AcceptOptions, ImmediateResult, Inbox } from '../inbox/inbox.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
@@ -186,6 +187,17 @@ export function accept(
 function checkRoom(acceptance: Acceptance): 'accepted' | 'duplicate' {
   if (acceptance === 'overloaded') throw overloaded()
   return acceptance
+}
+
+/**
+ * Stores the event in a transaction of the application.
+ * @throws WebhookError `invalid_option`, `overloaded` or `closing`; otherwise what the client throws
+ */
+export function acceptIn(inbox: Inbox, client: object, event: MediaEvent): MaybePromise<'accepted' | 'duplicate'> {
+  if (inbox.acceptIn === undefined)
+    throw new WebhookError('invalid_option', 'accept: client needs postgresInbox, pgliteInbox or sqliteInbox')
+  const acceptance = inbox.acceptIn(client, { event, receivedAt: new Date() })
+  return isPromise(acceptance) ? acceptance.then(checkRoom) : checkRoom(acceptance)
 }
 
 /**

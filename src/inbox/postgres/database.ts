@@ -4,19 +4,19 @@ import { consoleLogger } from '../../internal/logger.ts'
 import { processName } from '../../internal/process-name.ts'
 import { outage } from '../../internal/storage/outage.ts'
 import { unref } from '../../internal/timers.ts'
-import type { InboxHost } from '../inbox.ts'
-import type { Database, DatabaseListener, Statement, Step, Value } from '../sql/database.ts'
+import type { Acceptance, InboxHost } from '../inbox.ts'
+import type { Database, DatabaseListener, NewEvent, Statement, Step, Value } from '../sql/database.ts'
 import type { Signal } from '../sql/signal.ts'
 import type { Route } from './connection.ts'
 import { Connections } from './connections.ts'
-import { dialect } from './dialect.ts'
+import { dialect, withTables } from './dialect.ts'
 import { hashKey, hashMedia } from './keys.ts'
 import { Notifications } from './notifications.ts'
 import { makePool, placeOf } from './pool.ts'
 import { findPooler, isRefusedByPooler, poolerProblem } from './pooler.ts'
 import { prepareSchema } from './prepare-schema.ts'
 import { quoted } from './schema.ts'
-import { useIndexes } from './statements.ts'
+import { offer, useIndexes } from './statements.ts'
 import { type PostgresStep, query, transaction } from './step.ts'
 import { PostgresSteps } from './steps.ts'
 import { classifyFailure, isUndone } from './storage-failure.ts'
@@ -170,6 +170,21 @@ export class PostgresDatabase implements Database {
     const parts = transaction(...statements.map(({ sql, values = [] }) => query(`${sql} RETURNING 1`, ...values)))
     const results = await this.#reach(() => this.#connections.send({ on: 'reading', parts }), isUndone)
     return results.slice(1, statements.length + 1).map((rows) => rows.length)
+  }
+
+  async offer(client: object, { hash, media, event, head, owed }: Omit<NewEvent, 'changes'>): Promise<Acceptance> {
+    const { query, totalCount } = client as Partial<pg.PoolClient & pg.Pool>
+    if (typeof query !== 'function' || totalCount !== undefined)
+      throw new WebhookError(
+        'invalid_option',
+        'accept: client must be a client of pg that is in your transaction, not a pool',
+      )
+    // Not awaited: over PGlite, opening waits for the transaction.
+    this.#checkReady('open')
+    const { schema } = this.#options
+    const values = [hash, media, event, head, owed ?? '[]', schema]
+    const { rows } = await (client as pg.PoolClient).query(withTables(offer, quoted(schema)), values)
+    return rows.length === 0 ? 'duplicate' : 'accepted'
   }
 
   failure = classifyFailure

@@ -1,3 +1,4 @@
+import { noRule } from '../sql/offered.ts'
 import { dialect } from './dialect.ts'
 
 // Every statement of the Postgres inbox on the hot path, as text to read and to EXPLAIN: `npm run explain -- postgres`.
@@ -84,12 +85,23 @@ WHERE known.subject = ANY ($1::uuid[]) AND expectation.subject = known.subject A
 
 /** $1 how many. A plain read: firing locks the lanes, and then deletes what is still there. */
 export const overdue = `
-SELECT hash::text, media::text, event::text, head::text, trace::text, owed::text, ${ms('due_at')} AS "receivedAt"
+SELECT hash::text, media::text, event::text, head::text, trace::text, owed::text, ${ms('due_at')} AS "receivedAt",
+  rule::text = '${noRule}' AS "isOffered"
 FROM $expectation WHERE due_at <= now() ORDER BY due_at LIMIT $1`
 
 export const nextDeadline = `
 SELECT ${msUntil('due_at')} AS wait
 FROM $expectation WHERE due_at > now() ORDER BY due_at LIMIT 1`
+
+/** On a client of the application, in its transaction. $1 hash, $2 media, $3 event, $4 head, $5 owed, $6 the channel. */
+export const offer = `
+WITH offered AS (
+  INSERT INTO $expectation (hash, subject, media, rule, began_at, due_at, event, head, owed)
+  SELECT $1::uuid, $1::uuid, $2::bigint, '${noRule}', 0, clock_timestamp(), $3::json, $4::json, $5::json
+  WHERE NOT EXISTS (SELECT FROM $event WHERE hash = $1::uuid)
+  ON CONFLICT DO NOTHING RETURNING 1
+)
+SELECT pg_notify($6::text, 'offered') FROM offered`
 
 /** Part of an accept, after `lockLanes`: once only, whoever fires it or ends it meanwhile. */
 export const firing = `gone AS (

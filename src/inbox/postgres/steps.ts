@@ -114,15 +114,20 @@ export class PostgresSteps implements Steps, SharedSteps {
     return step('patient', parts, (results) => {
       const [overdue, next] = results.slice(-3) as [Rows, Rows]
       return {
-        overdue: overdue.map((row) => ({ hash: `${row['hash']}`, media: `${row['media']}`, place: row })),
+        overdue: overdue.map((row) => ({
+          hash: `${row['hash']}`,
+          media: `${row['media']}`,
+          place: row,
+          offered: row['isOffered'] === true ? `${row['event']}` : undefined,
+        })),
         nextInMs: waitOf(next[0]),
       }
     })
   }
 
   fire(overdue: readonly OverdueExpectation[]): PostgresStep<number> {
-    const events = overdue.map(({ place }) => place as Omit<NewEvent, 'changes'>)
-    const { parts, at } = this.#accepting(events, [], { gone: sql.firing })
+    const events = overdue.map(({ place, changes }) => ({ ...(place as Omit<NewEvent, 'changes'>), changes }))
+    const { parts, at } = this.#accepting(events, events, { gone: sql.firing })
     const [start = begin, ...rest] = parts
     const media = overdue.map((each) => each.media)
     return step('patient', [start, query(sql.lockLanes, media), ...rest], (results) => (results[at + 1] as Rows).length)

@@ -80,11 +80,15 @@ export interface StoredExpectation extends Omit<NewEvent, 'changes' | 'receivedA
   readonly owed: string
 }
 
-/** An expectation past its deadline: `place` finds it again. */
+/** An expectation past its deadline, or an event that was offered: `place` finds it again. */
 export interface OverdueExpectation {
   readonly hash: Hash
   readonly media: Media
   readonly place: unknown
+  /** JSON of an event that was offered. */
+  readonly offered?: string | undefined
+  /** How that event changes expectations. */
+  readonly changes?: StoredChanges | undefined
 }
 
 /** An event as a claim reads it. */
@@ -370,6 +374,12 @@ export interface Database {
     scope: TransactionScope,
     run: (client: never) => MaybePromise<Result>,
   ): Promise<Result>
+  /**
+   * Stores an event in a transaction of the application: as an expectation of nothing, which is overdue. Accepting it there
+   * would lock its lane until the application commits. Absent if the application has no client of the database.
+   * @throws WebhookError `invalid_option` if it isn't a client of this database
+   */
+  offer?(client: object, event: Omit<NewEvent, 'changes'>): MaybePromise<Acceptance>
   /** Tells what kind of error it is. `undefined`: the same step would fail again. */
   failure(error: unknown): Failure
   /** Starts listening. Absent if the storage tells nothing. */

@@ -3,6 +3,7 @@ import { checkLimit } from '../operations/page.ts'
 import type { OpenExpectation } from '../reading.ts'
 import type { Database } from './database.ts'
 import { readHead } from './head.ts'
+import { noRule } from './offered.ts'
 
 interface ExpectationRow {
   readonly rule: string
@@ -18,7 +19,7 @@ export function readExpected(
 ): MaybePromise<readonly OpenExpectation[]> {
   const { json, ms } = database.dialect
   const sql = `SELECT ${json('rule')} AS rule, ${json('head')} AS head, began_at, ${ms('due_at')} AS due_at
-    FROM $expectation expectation ORDER BY expectation.due_at, hash LIMIT $1`
+    FROM $expectation expectation WHERE ${json('rule')} <> '${noRule}' ORDER BY expectation.due_at, hash LIMIT $1`
   const rows = database.read<ExpectationRow>(sql, [checkLimit('expected', limit)])
   return whenever(rows, (found) => found.map(toExpectation))
 }

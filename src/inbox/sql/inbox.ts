@@ -26,6 +26,7 @@ import { keepUnreadable } from './discards.ts'
 import { SqlEvents } from './events.ts'
 import { readExpected } from './expected.ts'
 import { Intake, makeNewEvent, storedChanges } from './intake.ts'
+import { acceptingIn } from './offered.ts'
 import { operationTable } from './operations.ts'
 import { pauseTable } from './pauses.ts'
 import type { Signal } from './signal.ts'
@@ -62,6 +63,7 @@ export class SqlInbox implements Inbox {
   readonly events: SqlEvents
   readonly pauses: StoredPauses
   readonly operations: StoredOperations
+  readonly acceptIn: Inbox['acceptIn']
   readonly activity?: (since: Date) => Promise<readonly ActivityMinute[]>
   readonly upkeep: Upkeep
   readonly #host: InboxHost
@@ -91,15 +93,14 @@ export class SqlInbox implements Inbox {
     const applyPauses = worker && ((pauses: Parameters<SqlWorker['applyPauses']>[0]) => worker.applyPauses(pauses))
     this.pauses = new StoredPauses(pauseTable(database), { host, applyPauses })
     const { deadLetters, pauses } = this
-    this.upkeep = new Upkeep({
+    const { ttlMs } = limits
+    this.upkeep = new Upkeep({ database, host, worker, deadLetters, pauses, maxDeadLetters, stored, ttlMs })
+    this.acceptIn = acceptingIn({
       database,
       host,
-      worker,
-      deadLetters,
-      pauses,
-      maxDeadLetters,
-      stored,
-      ttlMs: limits.ttlMs,
+      checkOpen: () => this.#closing.checkOpen(),
+      publish: () => worker?.publish(),
+      offered: () => this.upkeep.lookForOverdue(Date.now()),
     })
     if (isAlwaysOn) {
       const activity = recordActivity(host, database)

@@ -2,6 +2,7 @@ import { type MaybePromise, whenever } from '../../internal/maybe-promise.ts'
 import type { InboxStats } from '../reading.ts'
 import type { Database, Value } from './database.ts'
 import type { OwnWorker } from './event-row.ts'
+import { noRule } from './offered.ts'
 import { isElsewhere, nextOfLane, startable } from './unfinished.ts'
 
 interface StatsRow {
@@ -37,7 +38,7 @@ function statsQuery(database: Database, own: OwnWorker | undefined, value: (give
     SELECT count(*) AS startable, count(CASE WHEN is_running = 1 THEN 1 END) AS running,
       ${dialect.ms('min(CASE WHEN is_running = 0 THEN since END)')} AS oldest,
       ${countRows('$event WHERE due_at > $now')} AS retrying, ${countRows('$event WHERE died_at IS NOT NULL')} AS dead,
-      ${countRows('$expectation')} AS expected
+      ${countRows(`$expectation WHERE ${dialect.json('rule')} <> '${noRule}'`)} AS expected
     FROM (
       SELECT since, CASE WHEN ${running} THEN 1 ELSE 0 END AS is_running
       FROM (SELECT * FROM (${startable(dialect)}) every LIMIT ${maxCounted}) startable

@@ -25,7 +25,7 @@ const recentMs = 3_600_000
 
 export interface UpkeepOptions {
   readonly database: Database
-  readonly host: Pick<InboxHost, 'logger'>
+  readonly host: InboxHost
   readonly worker: SqlWorker | undefined
   readonly deadLetters: Pick<SqlDeadLetters, 'replayMarked'>
   readonly pauses: Pick<StoredPauses, 'read'>
@@ -93,7 +93,7 @@ export class Upkeep {
   /** Turns overdue expectations into events. Resolves with the time until the next (ms), Infinity if none is open. */
   async fireOverdue(): Promise<number> {
     this.#expects = true
-    const nextInMs = await fireOverdue(this.#options.database, this.#options.stored)
+    const nextInMs = await fireOverdue(this.#options)
     this.#expects = nextInMs !== Number.POSITIVE_INFINITY
     return nextInMs
   }
@@ -108,6 +108,7 @@ export class Upkeep {
     if (signal === 'pause' || isUnknown) this.#tasks.pauses.soon(0)
     if (signal === 'replay' || isUnknown) this.#tasks.marks.soon(0)
     if (signal === 'new' || isUnknown) this.#tasks.deadlines.soon(retryMs)
+    if (signal === 'offered') this.#tasks.deadlines.soon(0)
   }
 
   async stop(): Promise<void> {

@@ -8,6 +8,12 @@ interface ExpectationRow extends Pick<NewEvent, 'hash' | 'event' | 'head' | 'owe
   readonly trace: string | null
 }
 
+interface OverdueRow {
+  readonly hash: string
+  readonly media: number
+  readonly offered: string | null
+}
+
 /** The next id, and the number of unfinished events. Good within a transaction. */
 export class Counter {
   next = 0
@@ -78,8 +84,8 @@ export class Accepting {
   }
 
   /** Hashes and lanes of expectations past their deadline. */
-  overdue(limit: number, now: number): readonly { readonly hash: string; readonly media: number }[] {
-    return this.#sql.overdue.all(now, limit) as { hash: string; media: number }[]
+  overdue(limit: number, now: number): readonly OverdueRow[] {
+    return this.#sql.overdue.all(now, limit) as OverdueRow[]
   }
 
   /** The first deadline after this time. */
@@ -88,12 +94,11 @@ export class Accepting {
   }
 
   /** Turns an overdue expectation into its event. False if it has ended. */
-  fire(hash: string): boolean {
+  fire(hash: string, changes: StoredChanges | undefined): boolean {
     const found = this.#sql.get.get(hash) as ExpectationRow | null | undefined
     if (!found) return false
     this.#sql.remove.run(hash)
     const { media, trace, ...event } = found
-    const changes = undefined
     return this.accept({ ...event, media: `${media}`, trace: trace ?? undefined, changes }) === 'accepted'
   }
 

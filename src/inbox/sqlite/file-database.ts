@@ -1,15 +1,23 @@
 import { WebhookError } from '../../errors.ts'
 import { processName } from '../../internal/process-name.ts'
 import { sleep } from '../../internal/timers.ts'
-import type { InboxHost } from '../inbox.ts'
-import type { Database, DatabaseListener } from '../sql/database.ts'
+import type { Acceptance, InboxHost } from '../inbox.ts'
+import type { Database, DatabaseListener, NewEvent } from '../sql/database.ts'
 import { GroupCommit } from './commits.ts'
-import { inTransaction } from './connection.ts'
+import { inTransaction, type SqliteDatabase } from './connection.ts'
 import { type CommitOptions, type InboxLimits, SyncDatabase } from './database.ts'
-import { closedOnError, type OwnedFile, openInboxes, withFileError } from './file.ts'
+import { closedOnError, type OwnedFile, openInboxes, requirePath, withFileError } from './file.ts'
 import { hashKey } from './hash.ts'
+import { offer } from './statements.ts'
 import { fileTransactions } from './transactions.ts'
 import { FileWatch } from './watch.ts'
+
+/** @throws WebhookError `invalid_option` if it isn't a connection to the file */
+function checkConnection(client: object, path: string): SqliteDatabase {
+  const connection = client as SqliteDatabase
+  if (typeof connection.prepare === 'function' && requirePath(connection) === path) return connection
+  throw new WebhookError('invalid_option', `accept: client must be a connection to ${path}, where the inbox is`)
+}
 
 /** A file this process owns. */
 export class FileDatabase extends SyncDatabase {
@@ -64,6 +72,13 @@ export class FileDatabase extends SyncDatabase {
     const { logger } = this.#host
     const changed = () => listener.heard('any')
     this.#watch ??= new FileWatch({ file: this.#file, commits: this.#commits, logger, changed })
+  }
+
+  offer(client: object, { hash, media, event, head, owed }: Omit<NewEvent, 'changes'>): Acceptance {
+    const connection = checkConnection(client, this.#file.path)
+    const now = Date.now()
+    const values = [hash, Number(media), now, event, head, owed ?? '[]', now, hash]
+    return Number(connection.prepare(offer).run(...values).changes) === 0 ? 'duplicate' : 'accepted'
   }
 
   override get isOurs(): boolean {

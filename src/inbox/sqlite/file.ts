@@ -202,7 +202,7 @@ export function withFileError<T>(path: string, use: () => T): T {
 }
 
 /** Real path: a file reached by two paths has one lock. */
-function requirePath(database: SqliteDatabase): string {
+export function requirePath(database: SqliteDatabase): string {
   const databases = database.prepare('PRAGMA database_list').all() as { name: string; file: string }[]
   const path = databases.find(({ name }) => name === 'main')?.file
   if (path) return path

@@ -1,3 +1,5 @@
+import { noRule } from '../sql/offered.ts'
+
 // Every statement of the SQLite inbox on the hot path, as text to read and to EXPLAIN. The classes beside it put them
 // together. What differs from Postgres: a transaction is the only writer, so nothing is locked, and each statement sees
 // those before it. `?` that stand for a time are ms since the epoch.
@@ -37,7 +39,8 @@ export const expectations = {
     SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?
     WHERE NOT EXISTS (SELECT 1 FROM inbox_expectation_end WHERE subject = ? AND ended_at >= ?)
     ON CONFLICT DO NOTHING`,
-  overdue: 'SELECT hash, media_hash AS media FROM inbox_expectation WHERE due_at <= ? ORDER BY due_at LIMIT ?',
+  overdue: `SELECT hash, media_hash AS media, CASE WHEN rule = '${noRule}' THEN event END AS offered
+    FROM inbox_expectation WHERE due_at <= ? ORDER BY due_at LIMIT ?`,
   next: 'SELECT min(due_at) AS next FROM inbox_expectation WHERE due_at > ?',
   get: `SELECT hash, media_hash AS media, event, head, trace, owed, due_at AS receivedAt
     FROM inbox_expectation WHERE hash = ?`,
@@ -169,3 +172,10 @@ export const expire = {
   ends: `DELETE FROM inbox_expectation_end WHERE subject IN
     (SELECT subject FROM inbox_expectation_end WHERE accepted_at < ? OR accepted_at > ? LIMIT ${expiryPage})`,
 }
+
+/** On a connection of the application, in its transaction. `main` is the file of that connection. */
+export const offer = `INSERT INTO main.inbox_expectation
+    (hash, subject, media_hash, rule, began_at, due_at, event, head, owed, delayed_at)
+  SELECT ?, 'offered', ?, '${noRule}', 0, ?, ?, ?, ?, ?
+  WHERE NOT EXISTS (SELECT 1 FROM main.inbox_event WHERE hash = ?)
+  ON CONFLICT DO NOTHING`

@@ -106,7 +106,12 @@ export class SqliteSteps implements Steps {
       const isCut = room < limit && found.length === room
       const next = this.#accepting.nextDeadline(isCut ? 0 : now)
       return {
-        overdue: found.map(({ hash, media }) => ({ hash, media: `${media}`, place: undefined })),
+        overdue: found.map(({ media, offered, ...row }) => ({
+          ...row,
+          media: `${media}`,
+          place: undefined,
+          offered: offered ?? undefined,
+        })),
         nextInMs: next === null ? Number.POSITIVE_INFINITY : Math.max(next - now, room === 0 ? fullRetryMs : 0),
       }
     }
@@ -114,7 +119,7 @@ export class SqliteSteps implements Steps {
   }
 
   fire(overdue: readonly OverdueExpectation[]): SqliteStep<number> {
-    return { run: () => overdue.filter(({ hash }) => this.#accepting.fire(hash)).length }
+    return { run: () => overdue.filter(({ hash, changes }) => this.#accepting.fire(hash, changes)).length }
   }
 
   claim({ owner, lanes, marked }: ClaimRequest): SqliteStep<ClaimedLanes> {
