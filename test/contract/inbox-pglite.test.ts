@@ -23,7 +23,12 @@ describe('pgliteInbox', () => {
       return rows.map(({ content }) => content)
     }
     const run = (client: PoolClient, sql: string) => client.query(sql)
-    return { inbox: pgliteInbox({ db, schema: `subject ${number}` }), transactions: { write, texts, run } }
+    const own = (end: string, run: (client: object) => unknown) =>
+      db.transaction(async (client) => {
+        await run(client)
+        if (end === 'ROLLBACK') await client.rollback()
+      })
+    return { inbox: pgliteInbox({ db, schema: `subject ${number}` }), transactions: { write, texts, run, own } }
   }
   inboxContract(subject, { test, expect }, everyFeature)
 })

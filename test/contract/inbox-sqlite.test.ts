@@ -1,22 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
-import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
+import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { drivers, openOldestLibsql, temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
 import { everyFeature } from './every-feature.ts'
+import { textsIn } from './sqlite-texts.ts'
 import { inboxContract } from './suites/inbox.ts'
-
-/** Makes a table of texts in the file, which handlers write to in their transactions. */
-function textsIn(path: string) {
-  const database = openDatabase(path)
-  database.exec('CREATE TABLE written (content TEXT)')
-  return {
-    write: (client: SqliteDatabase, text: string) => client.prepare('INSERT INTO written VALUES (?)').run(text),
-    run: (client: SqliteDatabase, sql: string) => void client.exec(sql),
-    texts: () =>
-      (database.prepare('SELECT content FROM written').all() as { content: string }[]).map((row) => row.content),
-    close: () => database.close(),
-  }
-}
 
 inboxContract(
   async () => {

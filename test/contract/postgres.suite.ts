@@ -1,4 +1,4 @@
-import type { PoolClient } from 'pg'
+import { Client, type PoolClient } from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type PostgresInboxOptions, postgresInbox } from '../../src/inbox/postgres.ts'
 import { findPostgres } from '../support/postgres/find-postgres.ts'
@@ -31,9 +31,17 @@ export function postgresContract(
         client.query('INSERT INTO public.written VALUES ($1, $2)', [number, text])
       const texts = async () =>
         (await server.query('SELECT content FROM written WHERE subject = $1', [number])).map(({ content }) => content)
+      const own = async (end: string, run: (client: object) => unknown) => {
+        const client = new Client(server.url)
+        await client.connect()
+        await client.query('BEGIN')
+        await run(client)
+        await client.query(end)
+        await client.end()
+      }
       return {
         inbox: postgresInbox({ connection: server.url, schema: `${schema} ${number}`, ...options }),
-        transactions: { write, texts, run: (client: PoolClient, sql: string) => client.query(sql) },
+        transactions: { write, texts, own, run: (client: PoolClient, sql: string) => client.query(sql) },
       }
     }
     inboxContract(subject, { test, expect }, everyFeature)

@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import type { Attempt, InboxDefinition } from '../../src/inbox/inbox.ts'
-import { openDatabase } from '../../src/inbox/sqlite/driver.ts'
+import type { AcceptedEvent, Attempt, Inbox, InboxDefinition } from '../../src/inbox/inbox.ts'
 import { type SqliteDatabase, sqliteInbox } from '../../src/inbox/sqlite.ts'
 import { temporaryFile } from '../inbox/sqlite/sqlite-tests.ts'
 import { everyFeature } from './every-feature.ts'
 import { failuresOf } from './failures-of.ts'
+import { textsIn } from './sqlite-texts.ts'
 import type { InboxSubject } from './suites/inbox.ts'
 import { inboxContract } from './suites/inbox.ts'
 
@@ -29,50 +29,44 @@ const withTransaction = (wrong: (right: Right, ...call: Parameters<Transaction>)
 }
 
 /** Makes the subjects of a suite. */
-const subjectOf = (wrong: Wrong) => async (): Promise<InboxSubject> => {
-  const { path, remove } = await temporaryFile()
-  const database = openDatabase(path)
-  database.exec('CREATE TABLE written (content TEXT)')
-  const definition = sqliteInbox({ path })
-  const changed = wrong()
-  const wrongAttempt = (attempt: Attempt): Attempt => {
-    const transaction: Transaction = (scope, run) => (attempt.transaction as Transaction)(scope, run)
+const subjectOf =
+  (wrong: Wrong, change: (inbox: Inbox) => Inbox = (inbox) => inbox) =>
+  async (): Promise<InboxSubject> => {
+    const { path, remove } = await temporaryFile()
+    const transactions = textsIn(path)
+    const { database } = transactions
+    const definition = sqliteInbox({ path })
+    const changed = wrong()
+    const wrongAttempt = (attempt: Attempt): Attempt => {
+      const transaction: Transaction = (scope, run) => (attempt.transaction as Transaction)(scope, run)
+      return {
+        number: attempt.number,
+        completed: attempt.completed,
+        signal: attempt.signal,
+        aborted: false,
+        succeeded: (handler) => attempt.succeeded?.(handler),
+        isPaused: (handler) => attempt.isPaused?.(handler) ?? false,
+        set run(run: Attempt['run']) {
+          attempt.run = run
+        },
+        transaction,
+        ...changed({ database, transaction, attempt }),
+      }
+    }
+    const inbox: InboxDefinition = {
+      ...definition,
+      open: ({ handle, ...host }) =>
+        change(definition.open({ ...host, handle: (accepted, attempt) => handle(accepted, wrongAttempt(attempt)) })),
+    }
     return {
-      number: attempt.number,
-      completed: attempt.completed,
-      signal: attempt.signal,
-      aborted: false,
-      succeeded: (handler) => attempt.succeeded?.(handler),
-      isPaused: (handler) => attempt.isPaused?.(handler) ?? false,
-      set run(run: Attempt['run']) {
-        attempt.run = run
+      inbox,
+      transactions,
+      close() {
+        transactions.close()
+        return remove()
       },
-      transaction,
-      ...changed({ database, transaction, attempt }),
     }
   }
-  const inbox: InboxDefinition = {
-    ...definition,
-    open: ({ handle, ...host }) =>
-      definition.open({
-        ...host,
-        handle: (accepted, attempt) => handle(accepted, wrongAttempt(attempt)),
-      }),
-  }
-  return {
-    inbox,
-    transactions: {
-      run: (client: SqliteDatabase, sql) => void client.exec(sql),
-      write: (client: SqliteDatabase, text) => client.prepare('INSERT INTO written VALUES (?)').run(text),
-      texts: () =>
-        (database.prepare('SELECT content FROM written').all() as { content: string }[]).map((row) => row.content),
-    },
-    close() {
-      database.close()
-      return remove()
-    },
-  }
-}
 
 const nowhere: SqliteDatabase = {
   exec() {},
@@ -231,6 +225,35 @@ describe('the contract suite of inboxes with transactions', () => {
 
   test.concurrent.each(wrongInboxes)('catches an inbox that %s', async (_, wrong, caughtBy, message) => {
     expect(await failuresOf((runner) => inboxContract(subjectOf(wrong), runner, everyFeature), caughtBy)).toEqual({
+      [caughtBy]: expect.stringContaining(message),
+    })
+  })
+
+  test.each<[string, (inbox: Inbox) => Inbox['acceptIn'], string, string]>([
+    [
+      'accepts an event of the application although it rolls back',
+      (inbox) => (_: object, accepted: AcceptedEvent) => inbox.accept(accepted),
+      'accepts an event of the application once it commits, and not if it rolls back',
+      "expected 'rolled back' to be 'committed'",
+    ],
+    [
+      'takes any client',
+      () => () => 'accepted',
+      'refuses a client of another database',
+      "expected undefined to be 'invalid_option'",
+    ],
+    [
+      'does not say that it accepts events of the application',
+      () => undefined,
+      'accepts events in transactions of the application if and only if its subject says so',
+      'expected false to be true',
+    ],
+  ])('catches an inbox that %s', async (_, acceptIn, caughtBy, message) => {
+    const subject = subjectOf(
+      () => () => ({}),
+      (inbox) => Object.assign(inbox, { acceptIn: acceptIn(inbox) }),
+    )
+    expect(await failuresOf((runner) => inboxContract(subject, runner, everyFeature), caughtBy)).toEqual({
       [caughtBy]: expect.stringContaining(message),
     })
   })

@@ -10,6 +10,8 @@ export interface TransactionSubject {
   write(client: never, text: string): MaybePromise<unknown>
   /** Runs SQL in a transaction of the inbox. Absent if the database has no SQL for transactions. */
   run?(client: never, sql: string): MaybePromise<unknown>
+  /** Runs a function in a transaction of the application, with its client, and ends it. Absent if it can have none. */
+  own?(end: 'COMMIT' | 'ROLLBACK', run: (client: object) => MaybePromise<unknown>): MaybePromise<unknown>
   /** Reads all committed texts, in any order. */
   texts(): MaybePromise<readonly string[]>
 }

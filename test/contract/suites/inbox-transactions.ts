@@ -154,6 +154,44 @@ export function checkTransactions(checkInbox: Check): void {
     expect(await texts()).toEqual(['text'])
   })
 
+  checkInbox(
+    'accepts events in transactions of the application if and only if its subject says so',
+    async (subject) => {
+      const { inbox, transactions, expect } = subject
+      expect(inbox.acceptIn !== undefined).toBe(transactions?.own !== undefined)
+    },
+  )
+
+  check('accepts an event of the application once it commits, and not if it rolls back', async (subject) => {
+    const { inbox, calls, transactions, expect } = subject
+    const { own } = transactions ?? {}
+    if (own === undefined) return
+    await inbox.ready?.()
+    const acceptance = async (end: 'COMMIT' | 'ROLLBACK', key: string) => {
+      const accepted: unknown[] = []
+      await own(end, (client) => {
+        accepted.push(inbox.acceptIn?.(client, eventOf(key)))
+        return accepted[0]
+      })
+      return await accepted[0]
+    }
+    expect(await acceptance('ROLLBACK', 'rolled back')).toBe('accepted')
+    expect(await acceptance('COMMIT', 'committed')).toBe('accepted')
+    const call = await calls.next()
+    expect(call.event.key).toBe('committed')
+    expect(await acceptance('COMMIT', 'committed')).toBe('duplicate')
+    call.finish()
+    expect(await inbox.accept(eventOf('committed'))).toBe('duplicate')
+    expect(await inbox.accept(eventOf('rolled back'))).toBe('accepted')
+    expect((await calls.next()).event.key).toBe('rolled back')
+  })
+
+  check('refuses a client of another database', async (subject) => {
+    const { inbox, transactions, expect } = subject
+    if (transactions?.own === undefined) return
+    expect(await codeOf(() => inbox.acceptIn?.({}, eventOf('one')))).toBe('invalid_option')
+  })
+
   check('rolls a transaction back when its signal is aborted', async (subject) => {
     const { inbox, calls, transact, texts, expect } = subject
     await inbox.accept(eventOf('one'))

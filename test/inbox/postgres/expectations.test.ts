@@ -230,7 +230,7 @@ describe.skipIf(!findPostgres())('the expectations of postgresInbox', () => {
           [`overdue:rule:${key}`, ms],
         )
       const database = PostgresDatabase.inspected(postgres.pool, postgres.schema, 2_000)
-      return { fireOverdue: () => fireOverdue(database, () => {}) }
+      return { fireOverdue: () => fireOverdue({ database, host: { handlersOf: () => [] }, stored() {} }) }
     }
     const keysOf = (...keys: readonly string[]) => keys.map((key) => `overdue:rule:${key}`)
 

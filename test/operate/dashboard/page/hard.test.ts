@@ -74,7 +74,10 @@ describeInBrowser('10,000 dead letters', () => {
     expect(await shown.locator('.causes > li').count()).toBe(1)
     expect(await firstCause(shown).locator('.count').textContent()).toBe('10,000')
     await shown.getByRole('button', { name: 'Replay all 10,000' }).click()
-    await shown.locator('#main').getByText(/of 10,000, \d+ replayed/).waitFor()
+    await shown
+      .locator('#main')
+      .getByText(/of 10,000, \d+ replayed/)
+      .waitFor()
     await shown.getByRole('button', { name: 'Stop' }).click()
     await shown.getByText('Stopped. The rest is unchanged.').waitFor()
     await shown.getByRole('link', { name: 'Go to the dead letters' }).click()
