@@ -43,9 +43,16 @@ export class NestedTransactions {
    */
   nest(sql: string): string {
     if (!mayControl.test(sql)) return sql
-    return splitStatements(sql, this.#syntax)
-      .map(({ text, bare }) => this.#nest(bare) ?? text)
-      .join(';')
+    const open = [...this.#open]
+    try {
+      return splitStatements(sql, this.#syntax)
+        .map(({ text, bare }) => this.#nest(bare) ?? text)
+        .join(';')
+    } catch (error) {
+      // None of it is sent.
+      this.#open.splice(0, Number.POSITIVE_INFINITY, ...open)
+      throw error
+    }
   }
 
   /** @throws WebhookError `invalid_transaction` if a nested transaction is open */

@@ -12,7 +12,7 @@ interface TransactionCheck extends InboxCheck {
   texts(): Promise<readonly string[]>
 }
 
-type Step = 'begin' | 'commit' | 'rollback' | { readonly write: string }
+type Step = 'begin' | 'commit' | 'rollback' | { readonly write: string } | { readonly refused: string }
 
 interface TransactOptions {
   readonly signal?: AbortSignal
@@ -134,6 +134,15 @@ export function checkTransactions(checkInbox: Check): void {
       'invalid_transaction',
     )
     expect(await texts()).toEqual(['kept', 'kept', 'kept'])
+  })
+
+  check('sends nothing of a text with a statement that it refuses', async (subject) => {
+    if (subject.transactions?.run === undefined) return
+    const { inbox, calls, nest, texts, expect } = subject
+    await inbox.accept(eventOf('one'))
+    const kept = { write: 'kept' }
+    await nest(await calls.next(), 'writes', ['begin', kept, { refused: 'begin; commit and chain' }, 'commit', kept])
+    expect(await texts()).toEqual(['kept', 'kept'])
   })
 
   check('refuses to end its transaction before its function returns', async (subject) => {
@@ -263,13 +272,29 @@ function transactIn({ write }: TransactionSubject): TransactionCheck['transact']
   }
 }
 
+/** Fails unless the call does, now or later. */
+function refusal(call: () => MaybePromise<unknown>): MaybePromise<unknown> {
+  const missing = () => fail(new Error('the SQL is not refused'))
+  let result: MaybePromise<unknown>
+  try {
+    result = call()
+  } catch {
+    return
+  }
+  return isPromise(result) ? result.then(missing, () => {}) : missing()
+}
+
 function nestIn({ write, run }: TransactionSubject): TransactionCheck['nest'] {
   return async ({ attempt }, handler, steps) => {
     const scope: TransactionScope = { handler, signal: new AbortController().signal }
     return attempt.transaction?.(scope, (client) => {
       let last: MaybePromise<unknown>
+      const apply = (step: Step) => {
+        if (typeof step === 'string') return run?.(client, step)
+        return 'write' in step ? write(client, step.write) : refusal(() => run?.(client, step.refused))
+      }
       for (const step of steps) {
-        const next = () => (typeof step === 'string' ? run?.(client, step) : write(client, step.write))
+        const next = () => apply(step)
         last = isPromise(last) ? last.then(next) : next()
       }
       return isPromise(last) ? last : undefined
