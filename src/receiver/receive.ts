@@ -5,7 +5,7 @@ import { type Parsing, parseEvent, type Vouched } from '../events/parse.ts'
 import type { HandlerRegistry } from '../handlers/registry.ts'
 import { Closing } from '../inbox/closing.ts'
 import type { AcceptOptions, CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
-import { aFunction, checkedApart, checkOptions } from '../internal/check-options.ts'
+import { aFunction, checkOptions, type Rule } from '../internal/check-options.ts'
 import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../internal/timers.ts'
@@ -61,6 +61,9 @@ export interface DeliveryPathOptions {
   readonly reporter: Reporter
   readonly logger: Logger
 }
+
+/** The inbox knows what else it must be. */
+const aClient: Rule = ['a client of the database', (value: unknown) => typeof value === 'object' && value !== null]
 
 /** The path of deliveries and look-ups into the inbox. Counts those in flight, so that `close` can wait for them. */
 export class DeliveryPath {
@@ -197,7 +200,7 @@ export class DeliveryPath {
   /** Accepts a look-up as if it were a verified delivery. Logged, but not reported to the `delivery` hook. */
   async acceptLookup(found: object, options: LookupOptions = {}): Promise<LookupOutcome> {
     const { ack, lossWithoutWait, parsing, registry, inbox, logger } = this.#options
-    checkOptions('accept', options, { waitUntil: aFunction, client: checkedApart })
+    checkOptions('accept', options, { waitUntil: aFunction, client: aClient })
     const { waitUntil, client } = options
     const risk = waitUntil === undefined && lossWithoutWait
     if (ack === 'handled') throw new WebhookError('invalid_option', "accept: needs ack 'accepted'")

@@ -60,6 +60,12 @@ describe.skipIf(!findPostgres())('an event of the application', () => {
     expect(handled).toHaveLength(3)
   })
 
+  test.each([null, 'client', 5, {}, []])('is refused with %j instead of a client', async (client) => {
+    const { offer, handled } = await subject()
+    await expect(offer('m1', client as never)).rejects.toMatchObject({ code: 'invalid_option' })
+    expect(handled).toEqual([])
+  })
+
   test('is refused with a pool, whose queries are in no transaction, and by an inbox without a database', async () => {
     const { offer, pool } = await subject()
     await expect(offer('m1', pool)).rejects.toMatchObject({
