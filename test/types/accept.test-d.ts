@@ -1,4 +1,6 @@
+import type { PoolClient } from 'pg'
 import { describe, expectTypeOf, test } from 'vitest'
+import type { SqliteDatabase } from '../../src/inbox/sqlite.ts'
 import { createReceiver, type LookupOutcome, lifecycleKey, type Receiver, unverified } from '../../src/index.ts'
 
 declare const receiver: Receiver
@@ -14,6 +16,16 @@ describe('accept', () => {
       title: null,
     })
     receiver.accept({ type: 'encoding.failed', mediaId: 'm1', emittedAt: '2026-03-01T12:00:00Z' }, { waitUntil() {} })
+  })
+
+  test('takes a client of the database, whichever driver it is of', () => {
+    const pool = {} as PoolClient
+    const file = {} as SqliteDatabase
+    for (const client of [pool, file]) receiver.accept({ type: 'encoding.failed', mediaId: 'm1' }, { client })
+    // @ts-expect-error the address of a database is no client
+    receiver.accept({ type: 'encoding.failed', mediaId: 'm1' }, { client: 'postgres://localhost/app' })
+    // @ts-expect-error it is called client
+    receiver.accept({ type: 'encoding.failed', mediaId: 'm1' }, { transaction: pool })
   })
 
   test('does not compile with other fields', () => {
