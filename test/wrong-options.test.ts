@@ -79,7 +79,7 @@ const hmac = {
   prefix: 'text',
   separator: 'text',
   timestamp: 'object',
-  signedContent: 'word',
+  signed: 'word',
   now: 'function',
 } as const
 

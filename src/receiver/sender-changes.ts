@@ -17,6 +17,7 @@ const signatureHeaders = [
   'x-stream-signature',
   'x-hub-signature-256',
   'x-hmac-sha256',
+  'svix-signature',
 ]
 
 /** Deliveries checked for a signature header. */

@@ -4,7 +4,7 @@ import { decodeBase64, encodeBytes } from '../internal/crypto/encoding.ts'
 import { encoder } from '../internal/utf8.ts'
 import { type BasicAuthOptions, basicAuth } from '../verify/basic-auth.ts'
 import { type HeaderTokenOptions, headerToken } from '../verify/header-token.ts'
-import { type HmacSignatureOptions, hmacSignature } from '../verify/hmac-signature.ts'
+import { type HmacSignatureOptions, hmacSignature, signedPrefixOf } from '../verify/hmac-signature.ts'
 import { type GetSecrets, readSecrets, type Secrets } from '../verify/secrets.ts'
 import { type StandardWebhooksOptions, standardWebhooks } from '../verify/standard-webhooks.ts'
 import { type TimestampedSignatureOptions, timestampedSignature } from '../verify/timestamped-signature.ts'
@@ -79,11 +79,11 @@ export function signWithBasicAuth(options: BasicAuthOptions): Signer {
 export function signWithHmac(options: HmacSignatureOptions): Signer {
   hmacSignature(options)
   const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', timestamp, now = Date.now } = options
-  const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
+  const fill = signedPrefixOf(options)
   const key = hmacKey(algorithm, encoder.encode(firstSecret(options.secret)))
   return async (draft) => {
     const time = unixSeconds(now)
-    const signature = await hmac(key, signedContent === 'body' ? '' : `${time}.`, draft.body, encoding)
+    const signature = await hmac(key, fill(draft, time), draft.body, encoding)
     return withHeaders(draft, {
       [header]: `${prefix}${signature}`,
       ...(timestamp && { [timestamp.header]: time }),
@@ -98,15 +98,15 @@ export function signWithHmac(options: HmacSignatureOptions): Signer {
 export function signWithStandardWebhooks(options: StandardWebhooksOptions & { readonly id?: string }): Signer {
   const { id = 'msg_2KWPBgLlAfxdpx2AI54pPJ85f4W', ...verifierOptions } = options ?? {}
   standardWebhooks(verifierOptions)
-  const { now = Date.now } = options
+  const { now = Date.now, headers = 'webhook' } = options
   const key = hmacKey('sha256', decodeBase64(firstSecret(options.secret).replace(/^whsec_/, '')) ?? new Uint8Array())
   return async (draft) => {
     const time = unixSeconds(now)
     const signature = await hmac(key, `${id}.${time}.`, draft.body, 'base64')
     return withHeaders(draft, {
-      'webhook-id': id,
-      'webhook-timestamp': time,
-      'webhook-signature': `v1,${signature}`,
+      [`${headers}-id`]: id,
+      [`${headers}-timestamp`]: time,
+      [`${headers}-signature`]: `v1,${signature}`,
     })
   }
 }

@@ -1,5 +1,4 @@
 import { hmacKey } from '#crypto'
-import { WebhookError } from '../errors.ts'
 import {
   aFunction,
   anyText,
@@ -17,6 +16,7 @@ import { encoder } from '../internal/utf8.ts'
 import { maxCredentialLength } from './credentials.ts'
 import { checkWith, type GetSecrets, type Secrets } from './secrets.ts'
 import { checkSignatures, maxSignatures, timestampFault } from './signatures.ts'
+import { type FillTemplate, readTemplate, type SignedTemplate } from './signed-content.ts'
 import { notVerified, type Verifier } from './verifier.ts'
 
 /** The options of `hmacSignature`. */
@@ -49,10 +49,11 @@ export interface HmacSignatureOptions {
     readonly toleranceSeconds?: number
   }
   /**
-   * The signed content. A timestamp outside the signature proves nothing: sign it if the sender gives you the choice.
-   * @defaultValue 'timestamp.body' with a timestamp, otherwise 'body'
+   * What is signed: text, `{timestamp}` and `{url}` (path and query), followed by `{body}`. Slack and Zoom sign
+   * `v0:{timestamp}:{body}`. A timestamp outside the signature proves nothing: sign it if the sender gives you the choice.
+   * @defaultValue '{timestamp}.{body}' with a timestamp, otherwise '{body}'
    */
-  readonly signedContent?: 'body' | 'timestamp.body'
+  readonly signed?: SignedTemplate
   /**
    * The clock, in ms since the epoch.
    * @defaultValue Date.now
@@ -70,7 +71,7 @@ const rules: Rules<HmacSignatureOptions> = {
   prefix: anyText,
   separator: text,
   timestamp: checkedApart,
-  signedContent: oneOf('body', 'timestamp.body'),
+  signed: text,
   now: aFunction,
 }
 
@@ -83,7 +84,8 @@ const timestampRules = { header: required(headerName), toleranceSeconds: wholeNu
 export function hmacSignature(options: HmacSignatureOptions): Verifier {
   checkOptions(owner, options, rules)
   const settings = resolve(options)
-  const { header, algorithm, encoding, timestamp, toleranceSeconds, signedContent, now } = settings
+  const { header, algorithm, encoding, timestamp, toleranceSeconds, now } = settings
+  const fill = signedPrefixOf(options)
   const check = checkWith(
     owner,
     options.secret,
@@ -99,14 +101,11 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
       if (value === null) return notVerified(`header ${header} is missing`)
       const signatures = readSignatures(value, settings)
       if (signatures === undefined) return notVerified(`header ${header} is malformed`)
-      if (timestamp === undefined) return check({ signatures, prefix: '', body }, delivery)
-
-      const time = headers.get(timestamp.header)
-      if (time === null) return notVerified(`header ${timestamp.header} is missing`)
-      const fault = timestampFault(time, toleranceSeconds, now)
+      const time = timestamp === undefined ? '' : headers.get(timestamp.header)
+      if (time === null) return notVerified(`header ${timestamp?.header} is missing`)
+      const fault = timestamp && timestampFault(time, toleranceSeconds, now)
       if (fault !== undefined) return notVerified(fault)
-      const prefix = signedContent === 'body' ? '' : `${time}.`
-      return check({ signatures, prefix, body }, delivery)
+      return check({ signatures, prefix: fill(delivery, time), body }, delivery)
     },
   }
 }
@@ -114,12 +113,18 @@ export function hmacSignature(options: HmacSignatureOptions): Verifier {
 function resolve(options: HmacSignatureOptions) {
   const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', separator } = options
   const { timestamp, now = Date.now } = options
-  const { signedContent = timestamp === undefined ? 'body' : 'timestamp.body' } = options
   const toleranceSeconds = timestamp?.toleranceSeconds ?? 300
   if (timestamp !== undefined) checkOptions(`${owner}: timestamp`, timestamp, timestampRules)
-  else if (signedContent === 'timestamp.body')
-    throw new WebhookError('invalid_option', `${owner}: signedContent 'timestamp.body' needs a timestamp header`)
-  return { header, algorithm, encoding, prefix, separator, timestamp, toleranceSeconds, signedContent, now }
+  return { header, algorithm, encoding, prefix, separator, timestamp, toleranceSeconds, now }
+}
+
+/** @throws WebhookError `invalid_option` */
+export function signedPrefixOf({
+  timestamp,
+  signed,
+}: Pick<HmacSignatureOptions, 'timestamp' | 'signed'>): FillTemplate {
+  const hasTimestamp = timestamp !== undefined
+  return readTemplate(owner, signed ?? (hasTimestamp ? '{timestamp}.{body}' : '{body}'), hasTimestamp)
 }
 
 // Strict: one malformed entry rejects the header. So does a header sent twice, which arrives joined by ', '.

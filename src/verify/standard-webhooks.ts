@@ -1,6 +1,6 @@
 import { type HmacKey, hmacKey } from '#crypto'
 import { WebhookError } from '../errors.ts'
-import { aFunction, checkedApart, checkOptions, wholeNumber } from '../internal/check-options.ts'
+import { aFunction, checkedApart, checkOptions, oneOf, wholeNumber } from '../internal/check-options.ts'
 import { decodeBase64 } from '../internal/crypto/encoding.ts'
 import { maxCredentialLength } from './credentials.ts'
 import { checkWith, type GetSecrets, type Secrets } from './secrets.ts'
@@ -11,6 +11,11 @@ import { notVerified, type Verifier } from './verifier.ts'
 export interface StandardWebhooksOptions {
   /** `whsec_` followed by the key in base64. The prefix is optional. */
   readonly secret: Secrets | GetSecrets
+  /**
+   * What the names of the headers begin with: `svix` for services that send with Svix, such as Clerk.
+   * @defaultValue 'webhook', as in the specification
+   */
+  readonly headers?: 'webhook' | 'svix'
   /**
    * Maximum difference between the signing time and now, in seconds.
    * @defaultValue 300, as the specification recommends
@@ -27,12 +32,18 @@ const secretPrefix = 'whsec_'
 const version = 'v1,'
 
 /**
- * Accepts deliveries with a symmetric (`v1`) Standard Webhooks signature. Their `webhook-id` becomes the event key.
+ * Accepts deliveries with a symmetric (`v1`) Standard Webhooks signature. Their id becomes the event key.
  * @throws WebhookError `invalid_option` for a secret that is unusable or not base64.
  */
 export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
-  checkOptions('standardWebhooks', options, { secret: checkedApart, toleranceSeconds: wholeNumber(), now: aFunction })
-  const { secret: secrets, toleranceSeconds = 300, now = Date.now } = options ?? {}
+  checkOptions('standardWebhooks', options, {
+    secret: checkedApart,
+    headers: oneOf('webhook', 'svix'),
+    toleranceSeconds: wholeNumber(),
+    now: aFunction,
+  })
+  const { secret: secrets, headers: names = 'webhook', toleranceSeconds = 300, now = Date.now } = options ?? {}
+  const [idHeader, timeHeader, signatureHeader] = [`${names}-id`, `${names}-timestamp`, `${names}-signature`]
   const check = checkWith('standardWebhooks', secrets, checkSignatures('base64', makeKey))
 
   return {
@@ -40,17 +51,17 @@ export function standardWebhooks(options: StandardWebhooksOptions): Verifier {
     needsBytes: true,
     verify(delivery) {
       const { headers, body } = delivery
-      const id = headers.get('webhook-id')
-      const timestamp = headers.get('webhook-timestamp')
-      const signature = headers.get('webhook-signature')
+      const id = headers.get(idHeader)
+      const timestamp = headers.get(timeHeader)
+      const signature = headers.get(signatureHeader)
       if (!id || !timestamp || !signature) {
-        return notVerified('one of the headers webhook-id, webhook-timestamp and webhook-signature is missing')
+        return notVerified(`one of the headers ${idHeader}, ${timeHeader} and ${signatureHeader} is missing`)
       }
       const fault = timestampFault(timestamp, toleranceSeconds, now)
       if (fault !== undefined) return notVerified(fault)
       const signatures = readSignatures(signature)
-      if (signatures === undefined) return notVerified('header webhook-signature is malformed')
-      if (id.length > maxCredentialLength) return notVerified('header webhook-id is too long')
+      if (signatures === undefined) return notVerified(`header ${signatureHeader} is malformed`)
+      if (id.length > maxCredentialLength) return notVerified(`header ${idHeader} is too long`)
       const prefix = `${id}.${timestamp}.`
       return check({ signatures, prefix, body, eventId: id }, delivery)
     },

@@ -215,8 +215,10 @@ describe('verifiers', () => {
     hmacSignature({ secret: 's', header: 'x', algorithm: 'md5' })
     // @ts-expect-error hex or base64
     hmacSignature({ secret: 's', header: 'x', encoding: 'base64url' })
-    // @ts-expect-error body or timestamp.body
-    hmacSignature({ secret: 's', header: 'x', signedContent: 'url' })
+    // @ts-expect-error it must cover the body
+    hmacSignature({ secret: 's', header: 'x', signed: '{url}' })
+    // @ts-expect-error webhook or svix
+    standardWebhooks({ secret: 's', headers: 'x' })
     // @ts-expect-error a timestamp has a header
     hmacSignature({ secret: 's', header: 'x', timestamp: { toleranceSeconds: 60 } })
     // @ts-expect-error seconds are a number

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { type HmacSignatureOptions, hmacSignature } from '../../src/index.ts'
+import { type Delivery, type HmacSignatureOptions, hmacSignature, type Verifier } from '../../src/index.ts'
 import { makeDelivery, samplePayload, signWithHmac } from '../../src/testing/index.ts'
 import { body, deliveryWith, exactHeaders, messageOfBuild, verdict } from './verdict.ts'
 
@@ -22,7 +22,8 @@ const schemes: [what: string, options: HmacSignatureOptions][] = [
   ['a prefix', { ...plain, prefix: 'sha256=' }],
   ['a separator', { ...plain, separator: ' ' }],
   ['a signed timestamp', { ...plain, timestamp }],
-  ['an unsigned timestamp', { ...plain, timestamp, signedContent: 'body' }],
+  ['an unsigned timestamp', { ...plain, timestamp, signed: '{body}' }],
+  ['a template', { ...plain, timestamp, signed: 'v0:{timestamp}:{url}{body}' }],
   ['every option', { ...plain, algorithm: 'sha512', encoding: 'base64', prefix: 'v1=', separator: ';', timestamp }],
   ['a secret beyond ASCII', { ...plain, secret: 'sécrèt 密 😀' }],
   ['a secret longer than a block', { ...plain, secret: 's'.repeat(200) }],
@@ -69,7 +70,7 @@ describe('hmacSignature', () => {
     const signature = createHmac('sha256', secret).update('1700000000.').update(body).digest('hex')
     const delivery = deliveryWith({ [header]: signature, 'x-timestamp': '1700000000' })
     expect(await verdict(hmacSignature({ ...plain, timestamp, now }), delivery)).toBe('verified')
-    const bodyOnly = hmacSignature({ ...plain, timestamp, now, signedContent: 'body' })
+    const bodyOnly = hmacSignature({ ...plain, timestamp, now, signed: '{body}' })
     expect(await verdict(bodyOnly, delivery)).toMatch(/no signature matches/)
   })
 
@@ -164,8 +165,14 @@ describe('hmacSignature cannot be built with', () => {
   test.each<[string, Partial<Record<keyof HmacSignatureOptions, unknown>>, RegExp]>([
     ['an unknown algorithm', { algorithm: 'md5' }, /algorithm must be one of sha256, sha1, sha512/],
     ['an unknown encoding', { encoding: 'base64url' }, /encoding must be one of hex, base64/],
-    ['an unknown signedContent', { timestamp, signedContent: 'url' }, /signedContent must be one of/],
-    ['a signed timestamp without a header for it', { signedContent: 'timestamp.body' }, /needs a timestamp header/],
+    ...['body', '', '{body}.', '{form}', '{body}{body}', '{}{body}', '{header}{body}', '{timestamp}', 5].map(
+      (signed): [string, object, RegExp] => [`${signed || 'nothing'} signed`, { timestamp, signed }, /signed must be/],
+    ),
+    [
+      'a signed timestamp without a header for it',
+      { signed: '{timestamp}.{body}' },
+      /signed must be without \{timestamp\}/,
+    ],
     ['an empty separator', { separator: '' }, /separator/],
     ['no header', { header: undefined }, /: header must be the name of a header/],
     ['an empty header', { header: '' }, /name of a header/],
@@ -180,6 +187,49 @@ describe('hmacSignature cannot be built with', () => {
     const text = messageOfBuild(() => hmacSignature({ ...plain, ...options } as HmacSignatureOptions))
     expect(text).toMatch(message)
     expect(text).not.toContain(secret)
+  })
+})
+
+describe('a template of what is signed', () => {
+  const encode = (text: string) => new TextEncoder().encode(text)
+
+  async function decision(verifier: Verifier, { url, headers, body }: Delivery & { readonly body: Uint8Array }) {
+    const verification = await verifier.verify({ url, headers, body })
+    return verification.verified ? 'verified' : verification.reason
+  }
+
+  test('verifies the published vector of Slack', async () => {
+    const verifier = hmacSignature({
+      secret: '8f742231b10e8888abcd99yyyzzz85a5',
+      header: 'x-slack-signature',
+      prefix: 'v0=',
+      timestamp: { header: 'x-slack-request-timestamp' },
+      signed: 'v0:{timestamp}:{body}',
+      now: () => 1_531_420_618_000,
+    })
+    const text =
+      'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar' +
+      '&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com' +
+      '%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c'
+    const headers = {
+      'x-slack-signature': 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503',
+      'x-slack-request-timestamp': '1531420618',
+    }
+    expect(await decision(verifier, { ...deliveryWith(headers), body: encode(text) })).toBe('verified')
+    expect(await decision(verifier, { ...deliveryWith(headers), body: encode(`${text}&`) })).toMatch(/no signature/)
+  })
+
+  test('covers path and query of the URL, whatever host a platform puts before them', async () => {
+    const verifier = hmacSignature({ ...plain, signed: 'POST https://example.com{url}\n{body}' })
+    const signature = createHmac('sha256', secret)
+      .update('POST https://example.com/hooks?a=1\n')
+      .update(body)
+      .digest('hex')
+    const sent = (url: string) => ({ ...deliveryWith({ [header]: signature }), url, body })
+    for (const url of ['/hooks?a=1', 'http://10.0.0.7:8080/hooks?a=1'])
+      expect(await decision(verifier, sent(url))).toBe('verified')
+    for (const url of ['/hooks?a=2', '/hooks', 'http://10.0.0.7:8080/other?a=1'])
+      expect(await decision(verifier, sent(url))).toBe('no signature matches')
   })
 })
 

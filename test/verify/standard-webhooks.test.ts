@@ -74,6 +74,17 @@ describe('standardWebhooks', () => {
     )
   })
 
+  test('reads the headers of Svix, and then no others', async () => {
+    const svix = standardWebhooks({ secret, headers: 'svix' })
+    const delivery = await makeDelivery(samplePayload('encoding.finished'), {
+      sign: signWithStandardWebhooks({ secret, headers: 'svix', id: 'msg_of_svix' }),
+    })
+    expect(delivery.headers.get('svix-id')).toBe('msg_of_svix')
+    expect(await verdict(svix, delivery)).toBe('verified')
+    expect(await verdict(verifier, delivery)).toMatch(/webhook-id, webhook-timestamp and webhook-signature is missing/)
+    expect(await verdict(svix, signed(valid))).toMatch(/svix-id, svix-timestamp and svix-signature is missing/)
+  })
+
   test('takes a secret without its prefix', async () => {
     expect(await verdict(standardWebhooks({ secret: secret.slice('whsec_'.length) }), signed(valid))).toBe('verified')
   })
