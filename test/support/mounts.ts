@@ -13,7 +13,7 @@ import { koaHandler } from '../../adapters/koa.ts'
 import { nodeHandler } from '../../adapters/node.ts'
 import type { Receiver } from '../../src/index.ts'
 import type { Mounted } from '../contract/suites/adapter.ts'
-import { listen } from './serve.ts'
+import { listen } from './listen.ts'
 
 const require = createRequire(import.meta.url)
 const path = '/webhooks/media'
