@@ -1,21 +1,20 @@
 import { mock } from 'node:test'
-import { setImmediate as turn } from 'node:timers/promises'
 import { createReceiver, type Receiver, urlToken } from '../../src/index.ts'
 import { dashboard } from '../../src/operate/dashboard/index.ts'
 import { deliver, samplePayload } from '../../src/testing/index.ts'
-import { type Shown, serve } from './served.ts'
+import { listen } from '../../test/support/listen.ts'
+import { silent } from '../../test/support/silent.ts'
+import type { Shown } from './shown.ts'
 
 const secret = 'the token of the pictures'
 const minutes = 6 * 60
 const endedAt = Date.UTC(2026, 2, 1, 12)
-const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** The dashboard of a process that has run for six hours: with failures of two handlers, duplicates and forged deliveries. */
 export async function showDashboard(): Promise<Shown> {
   const receiver = createReceiver({ verify: urlToken({ secret }), logger: silent, retry: { attempts: 1 } })
   receiver.on('encoding.finished', ({ title = '' }) => publish(title), { name: 'publish' })
   receiver.on('encoding.failed', ({ title = '' }) => notify(title), { name: 'notify' })
-  receiver.onAny(() => {}, { name: 'log' })
   mock.timers.enable({ apis: ['Date'], now: endedAt - minutes * 60_000 })
   let elapsedMs = 0
   const monotonic = mock.method(performance, 'now', () => (elapsedMs += 0.05))
@@ -26,9 +25,9 @@ export async function showDashboard(): Promise<Shown> {
     await receiveFor(receiver, minute)
   }
   monotonic.mock.restore()
-  const server = await serve(page.node)
+  const server = await listen(page.node)
   return {
-    url: `${server.url}/inbox`,
+    url: `${server.origin}/inbox`,
     async close() {
       mock.timers.reset()
       await server.close()
@@ -60,12 +59,11 @@ async function receiveFor(receiver: Receiver, minute: number): Promise<void> {
     if (each === 0 && minute % 10 === 0) await send(receiver, payload)
     if (each < 3 && minute % 20 === 0) await send(receiver, payload, 'forged')
   }
-  for (;;) {
-    const { waiting, running } = await receiver.inbox.stats()
-    if (waiting + running === 0) return
-    await turn()
-  }
 }
 
-const send = (receiver: Receiver, payload: ReturnType<typeof samplePayload>, token = secret) =>
-  deliver(receiver, payload, { url: `/webhooks/media?token=${encodeURIComponent(token)}` })
+/** Delivers it, and waits until it is handled. */
+async function send(receiver: Receiver, payload: ReturnType<typeof samplePayload>, token = secret) {
+  const url = `/webhooks/media?token=${encodeURIComponent(token)}`
+  const { handled } = await deliver(receiver, payload, { url })
+  await handled
+}

@@ -2,12 +2,13 @@ import { text } from 'node:stream/consumers'
 import type { Page } from 'playwright-core'
 import { createClient } from '../../src/service/client/index.ts'
 import { createEmulator } from '../../src/service/emulator/index.ts'
-import { type Shown, serve } from './served.ts'
+import { listen } from '../../test/support/listen.ts'
+import type { Shown } from './shown.ts'
 
 /** The emulator with two webhooks, one of which answers 503 to the first delivery of each event. */
 export async function showEmulator(): Promise<Shown> {
   const seen = new Set<string>()
-  const receiver = await serve(async (request, response) => {
+  const receiver = await listen(async (request, response) => {
     const body = await text(request)
     const isRefused = request.url === '/staging' && !seen.has(body)
     if (isRefused) seen.add(body)
@@ -17,8 +18,8 @@ export async function showEmulator(): Promise<Shown> {
   const client = createClient(emulator.credentials, { baseUrl: emulator.url })
   const every = { encodingFinished: true, encodingFailed: true, partialFinished: true }
   const all = { ...every, fileReceived: true, encodingStarted: true }
-  await client.webhook.create({ ...all, name: 'Production', url: `${receiver.url}/webhooks/media?token=3f9c` })
-  const { data } = await client.webhook.create({ ...every, name: 'Staging, flaky', url: `${receiver.url}/staging` })
+  await client.webhook.create({ ...all, name: 'Production', url: `${receiver.origin}/webhooks/media?token=3f9c` })
+  const { data } = await client.webhook.create({ ...every, name: 'Staging, flaky', url: `${receiver.origin}/staging` })
   emulator.behave(data.webhook.id, {
     sign: { scheme: 'hmac-signature', secret: 'the secret of the pictures', header: 'X-Signature' },
   })

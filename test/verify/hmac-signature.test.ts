@@ -171,7 +171,7 @@ describe('hmacSignature cannot be built with', () => {
     [
       'a signed timestamp without a header for it',
       { signed: '{timestamp}.{body}' },
-      /signed must be without \{timestamp\}/,
+      /signed has \{timestamp\}, which needs the option timestamp/,
     ],
     ['an empty separator', { separator: '' }, /separator/],
     ['no header', { header: undefined }, /: header must be the name of a header/],

@@ -30,7 +30,7 @@ const isControl = (bare: string): boolean => controls.test(bare) && !patterns.to
 export class NestedTransactions {
   readonly #syntax: Syntax
   /** Names of the savepoints that are open. */
-  readonly #open: string[] = []
+  #open: string[] = []
   #count = 0
 
   constructor(syntax: Syntax) {
@@ -50,7 +50,7 @@ export class NestedTransactions {
         .join(';')
     } catch (error) {
       // None of it is sent.
-      this.#open.splice(0, Number.POSITIVE_INFINITY, ...open)
+      this.#open = open
       throw error
     }
   }

@@ -25,7 +25,7 @@ const recentMs = 3_600_000
 
 export interface UpkeepOptions {
   readonly database: Database
-  readonly host: InboxHost
+  readonly host: Pick<InboxHost, 'logger' | 'expectations' | 'handlersOf'>
   readonly worker: SqlWorker | undefined
   readonly deadLetters: Pick<SqlDeadLetters, 'replayMarked'>
   readonly pauses: Pick<StoredPauses, 'read'>
