@@ -74,7 +74,7 @@ function steps(of: PostgresSteps): Record<string, Step<unknown>> {
     handlers: of.handlers(),
     replay: of.replay([{ id: 196_500, media: '36500' }]),
     keep: of.keep({ hash: hashKey('unreadable'), head: '{}', body: new Uint8Array() }),
-    replace: of.replace(hashKey('unreadable'), newEvent('read')),
+    replace: of.replace(hashKey('unreadable'), [newEvent('read')]),
     retry: of.retry(hashKey('197900')),
     expire: of.expire(),
     leave: of.leave(owner, handlers),

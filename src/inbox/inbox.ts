@@ -143,8 +143,8 @@ export type AttemptResult =
 /** Runs an event's handlers. Never rejects. */
 export type Handle = (accepted: AcceptedEvent, attempt: Attempt) => Promise<AttemptResult>
 
-/** Parses an unreadable delivery again. Fails with a WebhookError `malformed` if it still can't. */
-export type ParseUnreadable = (unreadable: UnreadableDelivery) => MaybePromise<MediaEvent>
+/** Parses an unreadable delivery again: its events. Fails with a WebhookError `malformed` if it still can't. */
+export type ParseUnreadable = (unreadable: UnreadableDelivery) => Promise<readonly MediaEvent[]>
 
 /** An accepted event that was unfinished when the inbox closed. */
 export interface UnfinishedEvent extends AcceptedEvent {
@@ -180,6 +180,11 @@ export interface Inbox extends ReadableInbox {
    * `in_progress` if another process has claimed the event and may not have stored it yet.
    */
   accept(accepted: AcceptedEvent, options?: AcceptOptions): MaybePromise<Acceptance>
+  /**
+   * Stores several events of different keys, in order, or none of them. Absent if that takes more than one step: then they are
+   * accepted one after the other.
+   */
+  acceptAll?(accepted: readonly AcceptedEvent[], options?: AcceptOptions): Promise<readonly Acceptance[]>
   /**
    * Stores the event in a transaction of the application: it is accepted if and only if that commits. Synchronous where the
    * client is. Absent if there is no client that could.

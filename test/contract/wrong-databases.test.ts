@@ -366,11 +366,15 @@ const ofOneProcess: readonly Fault[] = [
     }),
   ],
   [
-    'drops what the event of an unreadable delivery expects',
-    'stores the event of an unreadable delivery in its place, once, with what it expects',
+    'drops what the events of an unreadable delivery expect',
+    'stores the events of an unreadable delivery in its place, once, with what they expect',
     (right) => ({
       steps: {
-        replace: (unreadable, event) => right.steps.replace(unreadable, { ...event, changes: undefined }),
+        replace: (unreadable, events) =>
+          right.steps.replace(
+            unreadable,
+            events.map((event) => ({ ...event, changes: undefined })),
+          ),
       },
     }),
   ],

@@ -200,7 +200,7 @@ const guessing: Wrong<InboxDefinition> = (definition) => ({
       parse: async (given) =>
         Promise.resolve(given)
           .then(parse)
-          .catch(() => eventOf('a guess').event),
+          .catch(() => [eventOf('a guess').event]),
     }),
 })
 
@@ -338,6 +338,18 @@ const wrongInboxes: [string, Wrong<InboxDefinition>, string, string][] = [
     })),
     'accepts one of 20 concurrent deliveries of one event',
     'expected 20 to be 1',
+  ],
+  [
+    'accepts a list from its end',
+    withMethods((inbox) => ({
+      acceptAll: async (list) =>
+        [...list]
+          .reverse()
+          .map((accepted) => inbox.accept(accepted) as 'accepted' | 'duplicate')
+          .reverse(),
+    })),
+    'accepts a list of events in its order, or one after the other',
+    "to deeply equal [ 'known', 'first', 'second' ]",
   ],
   [
     'accepts nothing',

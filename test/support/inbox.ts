@@ -38,11 +38,11 @@ const maxWaitMs = 30_000
 const handlers: readonly HandlerName[] = [{ name: 'a' }, { name: 'b' }]
 
 /** Parses an unreadable delivery whose body is the key of an event in JSON. */
-function parseKey({ body, eventId, principal }: UnreadableDelivery): MediaEvent {
+async function parseKey({ body, eventId, principal }: UnreadableDelivery): Promise<readonly MediaEvent[]> {
   const [, key] = /^"(.*)"$/.exec(new TextDecoder().decode(body)) ?? []
   if (key === undefined) throw new WebhookError('malformed', 'the delivery still cannot be parsed')
   const { event } = eventOf(eventId ?? key)
-  return { ...event, principal }
+  return [{ ...event, principal }]
 }
 
 /** Opens an inbox whose attempts the test ends. */

@@ -113,7 +113,7 @@ export class BullmqDeadLetters implements InspectedDeadLetters {
 }
 
 /**
- * Adds an unreadable delivery's event, unless it is known.
+ * Adds an unreadable delivery's events, unless they are known.
  * @throws WebhookError `malformed`
  */
 async function addParsed(
@@ -122,8 +122,8 @@ async function addParsed(
   data: UnreadableData,
   ttlMs: number,
 ): Promise<void> {
-  const accepted = await parseAgain(receiver, toUnreadable(data))
-  await addEvent(queue, receiver, { ...accepted, since: new Date() }, ttlMs)
+  for (const accepted of await parseAgain(receiver, toUnreadable(data)))
+    await addEvent(queue, receiver, { ...accepted, since: new Date() }, ttlMs)
 }
 
 /** Finishes the replay by a process without a receiver: adds the delivery's event, or keeps the delivery again. */

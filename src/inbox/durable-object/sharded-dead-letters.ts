@@ -39,10 +39,11 @@ export class ShardedDeadLetters implements DeadLetters {
 
   async #replay({ shard, item: { key, receivedAt, unreadable } }: Sharded<DeadLetter>): Promise<boolean> {
     if (unreadable === undefined) return this.#shards.ask(shard, 'replay', key, false)
-    const event = await this.#host.parse(unreadable)
-    // Its media item may belong to another object. If the Worker ends in between, the next replay finds a duplicate.
-    const acceptance = await this.#accept({ event, receivedAt, trace: unreadable.trace })
-    if (acceptance === 'overloaded') throw new WebhookError('overloaded', 'too many events are waiting')
+    for (const event of await this.#host.parse(unreadable)) {
+      // Its media item may belong to another object. If the Worker ends in between, the next replay finds a duplicate.
+      const acceptance = await this.#accept({ event, receivedAt, trace: unreadable.trace })
+      if (acceptance === 'overloaded') throw new WebhookError('overloaded', 'too many events are waiting')
+    }
     return this.#shards.ask(shard, 'discard', key, false)
   }
 

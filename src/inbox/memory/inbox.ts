@@ -1,4 +1,5 @@
 import { WebhookError } from '../../errors.ts'
+import { sizeOf } from '../../events/json.ts'
 import type { MediaEvent } from '../../events/media-service/catalogue.ts'
 import { type FinishedKeys, finishedKeys } from '../../idempotency/lru.ts'
 import { type Logger, throttled } from '../../internal/logger.ts'
@@ -53,7 +54,9 @@ export class MemoryInbox implements Inbox {
     this.deadLetters = new MemoryDeadLetters(
       maxDeadLetters,
       (deadEvent) => this.#replay(deadEvent),
-      async (unreadable) => this.#acceptAgain(await parse(unreadable), unreadable),
+      async (unreadable) => {
+        for (const event of await parse(unreadable)) await this.#acceptAgain(event, unreadable)
+      },
       ({ key }) => logger.error({ key }, 'a dead letter was dropped to make room for a newer one'),
     )
     const work: JobWork = { attempt: (job) => this.attempt(job), settle: (job, result) => this.#settle(job, result) }
@@ -83,6 +86,17 @@ export class MemoryInbox implements Inbox {
     waitUntil?.(job.ended())
     this.take(job)
     return 'accepted'
+  }
+
+  async acceptAll(accepted: readonly AcceptedEvent[], options?: AcceptOptions): Promise<readonly Acceptance[]> {
+    const others = accepted.slice(1)
+    const bytes = others.reduce((sum, { event }) => sum + sizeOf(event), 0)
+    if (this.isFull(others.length, bytes)) return accepted.map(({ event }) => this.#refuse(event))
+    return Promise.all(accepted.map((each) => this.accept(each, options)))
+  }
+
+  #refuse({ key }: MediaEvent): Acceptance {
+    return this.holds(key) || this.#done?.get(key) !== undefined ? 'duplicate' : 'overloaded'
   }
 
   /** Tells whether an event is unfinished. */

@@ -21,11 +21,12 @@ export interface ParsedEvent extends AcceptedEvent {
 export async function parseAgain(
   { parse, handlersOf }: ReplayingReceiver,
   unreadable: UnreadableDelivery,
-): Promise<ParsedEvent> {
-  const event = await parse(unreadable)
+): Promise<readonly ParsedEvent[]> {
   const { receivedAt, trace } = unreadable
-  const owed = handlersOf(event)
-  return { event, receivedAt, trace, owed: owed.length > 0 ? owed : undefined }
+  return (await parse(unreadable)).map((event) => {
+    const owed = handlersOf(event)
+    return { event, receivedAt, trace, owed: owed.length > 0 ? owed : undefined }
+  })
 }
 
 /** Converts a dead letter to the record that `events` lists. */

@@ -114,9 +114,11 @@ export const keep = `
 INSERT INTO $event (hash, head, body, received_at, died_at)
 VALUES ($1::uuid, $2::json, $3::bytea, now(), now()) ON CONFLICT (hash) DO NOTHING`
 
-/** Part of an accept of one event. $8 the hash of the unreadable delivery that it replaces. */
-export const replacing = `gone AS (
-  DELETE FROM $event WHERE hash = $8::uuid AND body IS NOT NULL RETURNING 1 AS place
+/** Part of an accept. $8 the hash of the unreadable delivery that the events replace. */
+export const replacing = `removed AS (
+  DELETE FROM $event WHERE hash = $8::uuid AND body IS NOT NULL RETURNING hash
+), gone AS (
+  SELECT place FROM removed, generate_series(1, cardinality($1::uuid[])) AS place
 ), `
 
 /** Makes the lanes, or locks them. $1 media. Without a gap in which `expire` could delete one that exists. */

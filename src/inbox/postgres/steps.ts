@@ -261,14 +261,14 @@ export class PostgresSteps implements Steps, SharedSteps {
     return { ...step('reading', [query(sql.keep, hash, head, body)], () => {}), isRepeatable: true }
   }
 
-  replace(unreadable: string, event: NewEvent) {
+  replace(unreadable: string, events: readonly NewEvent[]) {
     // FOR UPDATE: the second of two replays waits for the first, and then finds the delivery gone.
     const find = query('SELECT FROM $event WHERE hash = $1::uuid AND body IS NOT NULL FOR UPDATE', unreadable)
     const replacing = { gone: sql.replacing, unreadable, since: 'now()' }
-    const { parts, at } = this.#accepting([event], [event], replacing)
+    const { parts, at } = this.#accepting(events, events, replacing)
     const [start = begin, ...rest] = parts
-    return step('reading', [start, find, ...rest], (results): Acceptance | 'gone' =>
-      results[1]?.length === 0 ? 'gone' : (acceptances([event], results[at + 1] as Rows)[0] as Acceptance),
+    return step('reading', [start, find, ...rest], (results): readonly Acceptance[] | 'gone' =>
+      results[1]?.length === 0 ? 'gone' : acceptances(events, results[at + 1] as Rows),
     )
   }
 

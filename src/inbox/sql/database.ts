@@ -227,8 +227,11 @@ export interface Expiry {
  * Each is one transaction; in a database over a network also one message, so that a suspended process holds no lock.
  */
 export interface Steps {
-  /** Stores events, in order. One result each. `overloaded` if the database has a limit and is full. */
-  accept(events: readonly NewEvent[]): Step<readonly Acceptance[]>
+  /**
+   * Stores events, in order. One result each. `overloaded` if the database has a limit and is full.
+   * @param isWhole true to store none if there is no room for all
+   */
+  accept(events: readonly NewEvent[], isWhole?: boolean): Step<readonly Acceptance[]>
   /** Reads expectations past their deadline, and the time until the next one (ms), Infinity if none is open. */
   overdue(limit: number): Step<{ readonly overdue: readonly OverdueExpectation[]; readonly nextInMs: number }>
   /** Turns overdue expectations that are still open into events. Returns how many. */
@@ -253,8 +256,11 @@ export interface Steps {
   replay(dead: readonly { readonly id: number; readonly media: Media }[]): Step<readonly number[]>
   /** Keeps an unreadable delivery, unless it is kept already. */
   keep(unreadable: NewUnreadable): Step<void>
-  /** Stores the event of an unreadable delivery in its place. `gone` if the delivery was replayed or discarded. */
-  replace(unreadable: Hash, event: NewEvent): Step<Acceptance | 'gone'>
+  /**
+   * Stores the events of an unreadable delivery in its place. `gone` if the delivery was replayed or discarded.
+   * @throws WebhookError `overloaded`
+   */
+  replace(unreadable: Hash, events: readonly NewEvent[]): Step<readonly Acceptance[] | 'gone'>
   /** Makes a retry due now. False if the event has none. */
   retry(hash: Hash): Step<boolean>
   /** Deletes a page of what is no longer remembered: ended events, their lanes, ends of expectations. */

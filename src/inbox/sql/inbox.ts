@@ -20,7 +20,7 @@ import { StoredOperations } from '../operations/operations.ts'
 import { StoredPauses } from '../operations/pauses.ts'
 import type { ActivityMinute, EventRecord, InboxStats, OpenExpectation, UnreadableDelivery } from '../reading.ts'
 import { recordActivity } from './activity.ts'
-import type { Database } from './database.ts'
+import type { Database, NewEvent } from './database.ts'
 import { SqlDeadLetters } from './dead-letters.ts'
 import { keepUnreadable } from './discards.ts'
 import { SqlEvents } from './events.ts'
@@ -177,29 +177,51 @@ export class SqlInbox implements Inbox {
     return this.#accept(accepted, options)
   }
 
+  async acceptAll(accepted: readonly AcceptedEvent[], options: AcceptOptions = {}): Promise<readonly Acceptance[]> {
+    this.#closing.checkOpen()
+    await this.#worker?.publish()
+    const events = accepted.map((each) => this.#makeNewEvent(each))
+    const stored = this.#intake.addAll(events)
+    const each = accepted.map(async ({ event: { key } }, index) =>
+      this.#acceptUntil(key, options, async () => {
+        const acceptance = (await stored)[index] as Acceptance
+        this.#lookForOverdue(events[index] as NewEvent)
+        return acceptance
+      }),
+    )
+    return Promise.all(each)
+  }
+
   #accept(accepted: AcceptedEvent, options: AcceptOptions): Promise<Acceptance> {
+    const event = this.#makeNewEvent(accepted)
+    return this.#acceptUntil(accepted.event.key, options, () =>
+      this.#intake.add(event).then((acceptance) => {
+        this.#lookForOverdue(event)
+        return acceptance
+      }),
+    )
+  }
+
+  #makeNewEvent(accepted: AcceptedEvent): NewEvent {
     const { handlersOf, expectations } = this.#host
     const begun = expectations?.(accepted)
     const changes = begun && storedChanges(this.#database, accepted, begun, handlersOf)
-    const event = makeNewEvent(this.#database, accepted, handlersOf(accepted.event), changes)
-    const accept = () =>
-      this.#intake.add(event).then((acceptance) => {
-        // Also if it is a duplicate: the answer to the first may have been lost.
-        for (const { dueAt } of changes?.begins ?? []) this.upkeep.lookForOverdue(dueAt)
-        return acceptance
-      })
-    // Other processes may handle it if they share the database.
-    const isOurs = this.#database.steps.shared === undefined
-    const { waitUntil } = options
-    return isOurs && waitUntil ? this.#acceptUntil(accepted.event.key, waitUntil, accept) : accept()
+    return makeNewEvent(this.#database, accepted, handlersOf(accepted.event), changes)
+  }
+
+  /** Also if it is a duplicate: the answer to the first may have been lost. */
+  #lookForOverdue({ changes }: NewEvent): void {
+    for (const { dueAt } of changes?.begins ?? []) this.upkeep.lookForOverdue(dueAt)
   }
 
   /** A server that waits, such as Next.js's, won't cut the handlers off. */
   async #acceptUntil(
     key: string,
-    waitUntil: NonNullable<AcceptOptions['waitUntil']>,
+    { waitUntil }: AcceptOptions,
     accept: () => Promise<Acceptance>,
   ): Promise<Acceptance> {
+    // Other processes may handle it if they share the database.
+    if (waitUntil === undefined || this.#database.steps.shared !== undefined) return accept()
     // Known before the event is: its handlers could end before the answer is here.
     const handled = this.#worker?.handled(key)
     let acceptance: Acceptance | undefined

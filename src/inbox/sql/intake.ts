@@ -59,6 +59,8 @@ class PendingEvent {
   }
 }
 
+const overloaded = (): WebhookError => new WebhookError('overloaded', 'too many events wait for the database')
+
 const unavailable = (cause: unknown): WebhookError =>
   cause instanceof WebhookError ? cause : outage('the database of the inbox', cause)
 
@@ -92,12 +94,42 @@ export class Intake {
     // The first may not be stored yet.
     if (first !== undefined)
       return first.stored.then((acceptance) => (acceptance === 'accepted' ? 'duplicate' : acceptance))
-    if (this.#entries.size >= maxWaiting) throw new WebhookError('overloaded', 'too many events wait for the database')
+    if (this.#entries.size >= maxWaiting) throw overloaded()
     const entry = new PendingEvent(event, this.#options.timeoutMs)
     this.#entries.set(event.hash, entry)
     this.#waiting.push(entry)
     this.#schedule()
     return entry.stored.finally(() => this.#ended(entry))
+  }
+
+  /**
+   * Stores events of different keys in a step of their own: all, or none.
+   * @throws as {@link add}
+   */
+  async addAll(events: readonly NewEvent[]): Promise<readonly Acceptance[]> {
+    // What is on its way may be one of them.
+    for (const { hash } of events) await this.#entries.get(hash)?.stored.catch(() => {})
+    if (this.#entries.size + events.length > maxWaiting) throw overloaded()
+    const entries = events.map((event) => new PendingEvent(event, this.#options.timeoutMs))
+    for (const entry of entries) this.#entries.set(entry.event.hash, entry)
+    void this.#storeTogether(entries)
+    return Promise.all(entries.map((entry) => entry.stored.finally(() => this.#ended(entry))))
+  }
+
+  async #storeTogether(entries: readonly PendingEvent[]): Promise<void> {
+    const { database, timeoutMs } = this.#options
+    while (!entries.every(({ hasEnded }) => hasEnded)) {
+      try {
+        return await this.#store(entries, true)
+      } catch (error) {
+        const isFinal = timeoutMs === undefined || database.failure(error) === undefined
+        for (const entry of entries) {
+          entry.problem = error
+          if (isFinal) entry.fail(unavailable(error))
+        }
+        await sleep(retryDelayMs)
+      }
+    }
   }
 
   #ended({ event }: PendingEvent): void {
@@ -154,9 +186,10 @@ export class Intake {
     }
   }
 
-  async #store(entries: readonly PendingEvent[]): Promise<void> {
+  async #store(entries: readonly PendingEvent[], isWhole = false): Promise<void> {
     const { database, host, stored } = this.#options
-    const step = database.steps.accept(entries.map(({ event }) => event))
+    const events = entries.map(({ event }) => event)
+    const step = database.steps.accept(events, isWhole)
     const answer = measure(host.measured, 'accept', () => database.run(step))
     // Where one process writes, the claim that follows shares the commit.
     const isShared = database.steps.shared !== undefined

@@ -92,20 +92,21 @@ export class SqlReplays implements Pick<DeadLetters, 'replay'> {
     this.#options.replaying?.replayed?.()
   }
 
-  /** Parses an unreadable delivery again, and stores its event in its place. */
+  /** Parses an unreadable delivery again, and stores its events in its place. */
   async #parse(key: string, { host, check }: Replaying): Promise<boolean> {
     const { database, get } = this.#options
     // One at a time: its body can be large.
     const unreadable: UnreadableDelivery | undefined = (await get(key))?.unreadable
     if (unreadable === undefined) return false
-    const { owed, ...accepted } = await parseAgain(host, unreadable)
+    const parsed = await parseAgain(host, unreadable)
     check?.()
-    const begun = host.expectations?.(accepted)
-    const changes = begun && storedChanges(database, accepted, begun, host.handlersOf)
-    const event = makeNewEvent(database, accepted, owed, changes)
-    const acceptance = await database.run(database.steps.replace(database.hashKey(key), event))
-    if (acceptance === 'overloaded') throw new WebhookError('overloaded', 'too many events are waiting')
-    if (acceptance === 'gone') return false
+    const events = parsed.map(({ owed, ...accepted }) => {
+      const begun = host.expectations?.(accepted)
+      const changes = begun && storedChanges(database, accepted, begun, host.handlersOf)
+      return makeNewEvent(database, accepted, owed, changes)
+    })
+    const replaced = await database.run(database.steps.replace(database.hashKey(key), events))
+    if (replaced === 'gone') return false
     this.#replayed()
     return true
   }

@@ -108,10 +108,10 @@ export class Accepting {
     this.#counter.next += Number(stored.changes)
   }
 
-  /** Stores the event of an unreadable delivery in its place. */
-  replace(unreadable: string, event: NewEvent): Acceptance | 'gone' {
+  /** Stores the events of an unreadable delivery in its place. */
+  replace(unreadable: string, events: readonly NewEvent[]): readonly Acceptance[] | 'gone' {
     if (Number(this.#sql.removeUnreadable.run(unreadable).changes) === 0) return 'gone'
-    return this.accept(event, this.#now())
+    return events.map((event) => this.accept(event, this.#now()))
   }
 
   /** Makes a dead letter an event again. False if it is gone. */

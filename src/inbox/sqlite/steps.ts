@@ -87,14 +87,16 @@ export class SqliteSteps implements Steps {
     return this.counter.unfinished - Math.min(held, this.#options.concurrency)
   }
 
-  #isFull(): boolean {
-    const { maxWaiting } = this.#options
-    return this.counter.unfinished >= maxWaiting && this.#waiting() >= maxWaiting
+  #isFull(count = 1): boolean {
+    const most = this.#options.maxWaiting - count
+    return this.counter.unfinished > most && this.#waiting() > most
   }
 
-  accept(events: readonly NewEvent[]): SqliteStep<readonly Acceptance[]> {
-    const accept = (event: NewEvent) => (this.#isFull() ? this.#accepting.refuse(event) : this.#accepting.accept(event))
-    return { run: () => events.map(accept) }
+  accept(events: readonly NewEvent[], isWhole = false): SqliteStep<readonly Acceptance[]> {
+    const accepting = this.#accepting
+    const accept = (event: NewEvent) => (this.#isFull() ? accepting.refuse(event) : accepting.accept(event))
+    const hasRoom = () => !isWhole || !this.#isFull(events.length)
+    return { run: () => (hasRoom() ? events.map(accept) : events.map((event) => accepting.refuse(event))) }
   }
 
   overdue(limit: number): SqliteStep<{ overdue: readonly OverdueExpectation[]; nextInMs: number }> {
@@ -189,8 +191,8 @@ export class SqliteSteps implements Steps {
     return { run: () => this.#accepting.keep(unreadable) }
   }
 
-  replace(unreadable: string, event: NewEvent): SqliteStep<Acceptance | 'gone'> {
-    return { run: () => (this.#isFull() ? overloaded() : this.#accepting.replace(unreadable, event)) }
+  replace(unreadable: string, events: readonly NewEvent[]): SqliteStep<readonly Acceptance[] | 'gone'> {
+    return { run: () => (this.#isFull(events.length) ? overloaded() : this.#accepting.replace(unreadable, events)) }
   }
 
   retry(hash: string): SqliteStep<boolean> {

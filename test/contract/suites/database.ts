@@ -355,7 +355,7 @@ function replayChecks(check: DeclareCheck): void {
     },
   )
 
-  check('stores the event of an unreadable delivery in its place, once, with what it expects', async (subject) => {
+  check('stores the events of an unreadable delivery in its place, once, with what they expect', async (subject) => {
     const { next, expect } = subject
     const process = await next()
     const { database, steps } = process
@@ -363,9 +363,9 @@ function replayChecks(check: DeclareCheck): void {
     for (const byte of [1, 2]) await database.run(steps.keep({ hash, head: '{}', body: new Uint8Array([byte]) }))
     expect(await process.claim()).toEqual([])
     const event = process.newEvent('readable', 'media', expectation(process).begins)
-    const replace = () => database.run(steps.replace(hash, event))
-    expect([await replace(), await replace()]).toEqual(['accepted', 'gone'])
-    expect(keysOf(await process.lane())).toEqual(['readable'])
+    const replace = () => database.run(steps.replace(hash, [event, process.newEvent('another', 'media')]))
+    expect([await replace(), await replace()]).toEqual([['accepted', 'accepted'], 'gone'])
+    expect(keysOf(await process.lane())).toEqual(['readable', 'another'])
     expect((await overdueOf(process)).length).toBe(1)
   })
 

@@ -77,6 +77,21 @@ export function checkAccepting(check: Check): void {
     expect(next.event.key).toBe('two')
   })
 
+  check('accepts a list of events in its order, or one after the other', async ({ inbox, calls, expect }) => {
+    await inbox.accept(eventOf('known', 'media'))
+    const list = ['first', 'second'].map((key) => eventOf(key, 'media'))
+    if (inbox.acceptAll === undefined) return
+    expect(await inbox.acceptAll([...list, eventOf('known', 'media')])).toEqual(['accepted', 'accepted', 'duplicate'])
+    const keys: string[] = []
+    while (keys.length < 3) {
+      const call = await calls.next()
+      keys.push(call.event.key)
+      call.finish()
+    }
+    expect(keys).toEqual(['known', 'first', 'second'])
+    expect(await inbox.acceptAll(list)).toEqual(['duplicate', 'duplicate'])
+  })
+
   check('distinguishes keys with any characters', async ({ inbox, calls, expect }) => {
     const keys = ['a', 'A', 'a ', 'a:b', ':', 'é', 'e\u0301', '🎬', '__proto__', '["x",null]', 'x'.repeat(256)]
     for (const key of keys) expect(await inbox.accept(eventOf(key))).toBe('accepted')

@@ -191,10 +191,10 @@ const statementsOf = (isStrict: boolean, ttlMs: number): port.Steps => ({
       }),
     ),
   keep: ({ hash: key, head, body }) => doing(keep, key, head, body, Date.now()),
-  replace: (unreadable, event) =>
+  replace: (unreadable, events) =>
     step(async (query) => {
       const gone = await query('DELETE FROM event WHERE hash = ? AND body IS NOT NULL RETURNING 1', unreadable)
-      return gone.length === 0 ? 'gone' : (await accept(query, isStrict, event, Date.now()))[0]
+      return gone.length === 0 ? 'gone' : inOrder(events, (event) => accept(query, isStrict, event, Date.now()))
     }),
   retry: (key) =>
     step(async (query) => {

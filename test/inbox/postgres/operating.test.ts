@@ -190,7 +190,7 @@ describe.skipIf(!findPostgres())('postgresInbox', () => {
       handle,
       handlersOf: () => ['handle'],
       handlers: () => [{ name: 'handle' }],
-      parse: () => eventOf('parsed').event,
+      parse: async () => [eventOf('parsed').event],
       logger: silent,
       observe() {},
       measured,

@@ -109,6 +109,29 @@ test('events that arrive together share a commit, which accepts one event of eac
   const acceptances = await Promise.all(keys.map((key) => inbox.accept(eventOf(key))))
   expect(acceptances).toEqual(['accepted', 'accepted', 'duplicate', 'accepted', 'duplicate', 'duplicate'])
   expect(statements).toEqual(['BEGIN IMMEDIATE', 'COMMIT'])
+  statements.length = 0
+  expect(await inbox.acceptAll?.(['c', 'd', 'e'].map((key) => eventOf(key)))).toEqual([
+    'duplicate',
+    'accepted',
+    'accepted',
+  ])
+  expect(statements.slice(0, 2)).toEqual(['BEGIN IMMEDIATE', 'COMMIT'])
+})
+
+test('a list of events is not accepted in part', async () => {
+  const { inbox, calls } = started({ path: await freshPath(), maxWaiting: 2, concurrency: 1 })
+  await inbox.accept(eventOf('running'))
+  await calls.next()
+  const accept = (...keys: string[]) => inbox.acceptAll?.(keys.map((key) => eventOf(key)))
+  expect(await accept('running', '1', '2', '3')).toEqual(['duplicate', 'overloaded', 'overloaded', 'overloaded'])
+  expect((await inbox.stats()).waiting).toBe(0)
+  expect(await accept('1', '2')).toEqual(['accepted', 'accepted'])
+})
+
+test('a list waits for an event of its own that is on its way', async () => {
+  const { inbox } = started({ path: await freshPath() })
+  const [one, list] = await Promise.all([inbox.accept(eventOf('1')), inbox.acceptAll?.([eventOf('1'), eventOf('2')])])
+  expect([one, list]).toEqual(['accepted', ['duplicate', 'accepted']])
 })
 
 test('events above maxWaiting are not accepted', async () => {

@@ -77,6 +77,19 @@ async function afterClose({ receiver, post }: Fixture): Promise<Answer> {
 export function answers(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
 
+  check(
+    'answers a handshake by GET with its text, which is no page and kept by nobody',
+    async ({ url }) => {
+      const answer = await fetch(`${url}?challenge=${encodeURIComponent('<b>é</b>')}`)
+      expect([answer.status, await answer.text()]).toEqual([200, '<b>é</b>'])
+      const headers = ['content-type', 'x-content-type-options', 'cache-control'].map((name) =>
+        answer.headers.get(name),
+      )
+      expect(headers).toEqual(['text/plain; charset=utf-8', 'nosniff', 'no-store'])
+    },
+    () => ({ challenge: ({ method, query }) => (method === 'GET' ? query.get('challenge') : undefined) }),
+  )
+
   for (const { outcome, status, options, deliver, headers = {} } of rows) {
     const run = async (fixture: Fixture) => {
       const answer = await (deliver ?? (({ post }) => post(freshBody())))(fixture)
