@@ -74,12 +74,15 @@ function givenFields(headers: IncomingMessage['headers'] | Headers = {}): string
   return entries.flatMap(([name, value]) => (value === undefined ? [] : [name, String(value)]))
 }
 
-/** Headers as received. `request.headers` drops a second Authorization. */
+/** Headers as received: `request.headers` drops a second Authorization. */
 class RawHeaders implements DeliveryHeaders {
+  readonly #request: IncomingMessage
   readonly #fields: readonly string[]
 
-  constructor({ rawHeaders, headers }: IncomingMessage) {
-    this.#fields = rawHeaders?.length > 0 ? rawHeaders : givenFields(headers)
+  constructor(request: IncomingMessage) {
+    const { rawHeaders } = request
+    this.#request = request
+    this.#fields = rawHeaders?.length > 0 ? rawHeaders : givenFields(request.headers)
   }
 
   get(name: string): string | null {
@@ -91,9 +94,19 @@ class RawHeaders implements DeliveryHeaders {
       const value = this.#fields[i + 1] as string
       found = found === null ? value : `${found}, ${value}`
     }
-    return found
+    return mayBeSet(wanted, found) ? (this.#set(wanted, found) ?? found) : found
+  }
+
+  /** The value that a middleware has set. Of fields sent twice, `headers` has the first. */
+  #set(name: string, found: string | null): string | undefined {
+    const value = this.#request.headers?.[name]
+    return value === undefined || found?.startsWith(`${value}, `) ? undefined : String(value)
   }
 }
+
+/** Node builds `headers` when they are first read, which takes time: only for a field that a middleware would set right. */
+const mayBeSet = (name: string, found: string | null): boolean =>
+  found === null ? name !== 'content-encoding' : name === 'content-type' && found !== 'application/json'
 
 function makeBodyReader(request: RoutedRequest, headers: DeliveryHeaders, end: RequestEnd): Delivery['body'] {
   if (isBuffered(request, headers)) return (limit) => readBuffered(request, limit, end)

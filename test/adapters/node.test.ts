@@ -25,6 +25,23 @@ test('works in front of an Express application, which serves every other path', 
   expect(handled).toHaveLength(1)
 })
 
+test('takes headers as a middleware has set them right, and those of the signature as they were sent', async () => {
+  const { receiver } = watchedReceiver(url)
+  const webhooks = nodeHandler(receiver)
+  const target = await serveWebhook((request, response) => {
+    const { headers } = request
+    if (request.headers['x-wrong'] !== undefined) headers['content-type'] = 'application/json'
+    return webhooks(request, response)
+  })
+  const { url: signedUrl, init } = await signedRequest(target, url)
+  const post = async (fields: Record<string, string>) => {
+    const headers = { ...init.headers, 'content-type': 'text/plain', ...fields }
+    return (await fetch(signedUrl, { ...init, headers } as RequestInit)).status
+  }
+  expect(await post({ 'x-wrong': 'yes' })).toBe(200)
+  expect(await post({})).toBe(415)
+})
+
 test.each<[string, (request: IncomingMessage) => unknown]>([
   ['paused', (request) => request.pause()],
   ['given an encoding', (request) => request.setEncoding('utf8')],

@@ -1,0 +1,86 @@
+import { WebhookError } from '../errors.ts'
+import { decodeText, withoutPrototypes } from '../events/json.ts'
+import { type Parsing, parsePayload } from '../events/parse.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
+import { within } from '../internal/timers.ts'
+import { encoder } from '../internal/utf8.ts'
+import type { Acknowledgement } from './acknowledgement.ts'
+import type { Delivery, DeliveryHeaders } from './delivery.ts'
+
+/** A request that may be a handshake, by which a service makes sure that the URL is yours. */
+export interface ChallengeRequest {
+  /** `GET` or `POST`. */
+  readonly method: string
+  /** Path and query, or an absolute URL. */
+  readonly url: string
+  readonly query: URLSearchParams
+  readonly headers: DeliveryHeaders
+  /** The payload of a POST, verified. Absent in a GET, and in a POST whose body was not read yet. */
+  // biome-ignore lint/suspicious/noExplicitAny: a sender's JSON
+  readonly payload?: any
+}
+
+/** Answers a handshake: with text, or with an object as JSON. `undefined` or `null`: the request is none. */
+export type Challenge = (request: ChallengeRequest) => MaybePromise<string | object | null | undefined>
+
+/** Asks the application's `challenge` whether requests are handshakes. */
+export class Handshakes {
+  readonly #challenge: Challenge
+  readonly #parsing: Parsing
+  readonly #timeoutMs: number
+
+  constructor(challenge: Challenge, parsing: Parsing, timeoutMs: number) {
+    this.#challenge = challenge
+    this.#parsing = parsing
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** Answers a GET, or a POST with its handshake in the URL. */
+  answerRequest(delivery: Delivery): Promise<Acknowledgement | undefined> {
+    return this.#answer(requestOf(delivery))
+  }
+
+  /** Answers a verified POST with its handshake in the payload. A malformed one is answered as such later. */
+  async answerPayload(delivery: Delivery, body: Uint8Array): Promise<Acknowledgement | undefined> {
+    let payload: unknown
+    try {
+      payload = withoutPrototypes(parsePayload(this.#parsing, decodeText(body), delivery.headers))
+    } catch {
+      return undefined
+    }
+    return this.#answer({ ...requestOf(delivery), payload })
+  }
+
+  /** @throws WebhookError `unavailable` if the application takes too long, `internal`, or what it throws */
+  async #answer(request: ChallengeRequest): Promise<Acknowledgement | undefined> {
+    const asking = (async () => this.#challenge(request))()
+    const found = await within(this.#timeoutMs, asking, challengeLate)
+    if (found === undefined || found === null) return undefined
+    if (typeof found === 'string') return answerWith('text/plain; charset=utf-8', found)
+    if (typeof found === 'object') return answerWith('application/json', JSON.stringify(found))
+    const cause = 'challenge must return a string, an object or undefined'
+    throw new WebhookError('internal', 'the receiver failed', { cause })
+  }
+}
+
+function challengeLate(): never {
+  throw new WebhookError('unavailable', 'challenge did not answer in time')
+}
+
+const requestOf = ({ method, url, headers }: Delivery): ChallengeRequest => ({
+  method,
+  url,
+  headers,
+  query: new URLSearchParams(/\?([^#]*)/.exec(url)?.[1]),
+})
+
+/** It may repeat anybody's text: no browser must take it for a page, and no cache keep it. */
+function answerWith(type: string, body: string): Acknowledgement {
+  const headers = {
+    'content-type': type,
+    'content-length': String(encoder.encode(body).byteLength),
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  }
+  return { outcome: 'challenge', status: 200, headers, body }
+}
