@@ -1,5 +1,5 @@
 export { WebhookError, type WebhookErrorCode, webhookErrorCodes } from './errors.ts'
-export { defineSender, type SenderDefinition, type SenderReading } from './events/define-sender.ts'
+export { defineSender, type ListedEvent, type SenderDefinition, type SenderReading } from './events/define-sender.ts'
 export type { UnknownEventType } from './events/event.ts'
 export type { LookupOutcome } from './events/lookup.ts'
 export {
@@ -110,7 +110,8 @@ export type {
 export type { HashAlgorithm, SignatureEncoding } from './internal/crypto/encoding.ts'
 export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'
-export type { Acknowledgement, DeliveryOutcome, RejectionCode } from './receiver/acknowledgement.ts'
+export type { Acknowledgement, DeliveryOutcome, EventCounts, RejectionCode } from './receiver/acknowledgement.ts'
+export type { Challenge, ChallengeRequest } from './receiver/challenge.ts'
 export type { BodyReader, Delivery, DeliveryHeaders, ParsedBody } from './receiver/delivery.ts'
 export type { ConflictReport, DeliveryReport, Hooks } from './receiver/hooks.ts'
 export type { LookupOptions, Receiver, ReceiverOptions, ReceiverSetup } from './receiver/options.ts'

@@ -96,6 +96,8 @@ const functions: readonly PublicFunction[] = [
       handlerTimeoutMs: 'number',
       retry: 'object',
       maxBodyBytes: 'number',
+      maxJsonValues: 'number',
+      challenge: 'function',
       bodyTimeoutMs: 'number',
       eventKey: 'object',
       hooks: 'object',

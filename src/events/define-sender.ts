@@ -1,15 +1,34 @@
 import { WebhookError } from '../errors.ts'
-import { aFunction, aPlainObject, checkOptions, required, text } from '../internal/check-options.ts'
+import {
+  aFunction,
+  aPlainObject,
+  checkOptions,
+  oneOf,
+  type Rule,
+  type Rules,
+  required,
+  text,
+} from '../internal/check-options.ts'
 import { isPromise, whenever } from '../internal/maybe-promise.ts'
 import type { DeliveryHeaders } from '../receiver/delivery.ts'
+import { type BodyFormat, listedTypes, parseExactly, parseForm } from './body.ts'
 import { checkSchema, validate } from './data.ts'
 import type { UnknownEventType } from './event.ts'
-import { deepFreeze, inOrder, isDate, isObject, type JsonObject, readTime, withoutPrototypes } from './json.ts'
+import {
+  deepFreeze,
+  inOrder,
+  isDate,
+  isObject,
+  type JsonObject,
+  jsonTypes,
+  readTime,
+  withoutPrototypes,
+} from './json.ts'
 import { recordHeaders } from './kept-input.ts'
 import { bounded, keyOfBody } from './key.ts'
 import { wrongLookup } from './lookup.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
-import type { AnySender, Reading } from './sender.ts'
+import type { AnySender, ListedReading, Reading } from './sender.ts'
 import type { Sender, SenderLookup, StandardSchema } from './types.ts'
 
 /** Your own sender. */
@@ -22,13 +41,44 @@ export interface SenderDefinition<Data> {
    */
   readonly events: { readonly [Type in keyof Data]: StandardSchema<Data[Type]> }
   /**
-   * Reads a payload. If it throws, the delivery is `malformed`: answered 400 and kept as unreadable.
-   * @param payload the JSON object as sent, frozen, without prototypes and `__proto__`
+   * Reads a payload. If it throws, the delivery is `malformed`: answered 400 and kept as unreadable. Return a list if a
+   * delivery brings several events, at most 1,000: all are stored, or none. Return `undefined` if there is nothing to handle,
+   * such as for a ping: the delivery is answered 200 `ignored`.
+   * @param payload the JSON as sent, frozen, without prototypes and `__proto__`. Numbers that JavaScript would round are
+   * strings. A form is an object of strings
    * @param headers for senders that put the type or id there. Unreadable deliveries keep each header you read, so read
    * no secret
+   * @param body its exact text
    */
-  // biome-ignore lint/suspicious/noExplicitAny: a sender's JSON, validated by the schema afterwards
-  read(payload: Readonly<Record<string, any>>, headers: DeliveryHeaders): SenderReading
+  read(
+    // biome-ignore lint/suspicious/noExplicitAny: a sender's JSON, validated by the schema afterwards
+    payload: any,
+    headers: DeliveryHeaders,
+    body: { readonly text: string },
+  ): SenderReading | readonly ListedEvent[] | undefined
+  /**
+   * How bodies are written: as JSON, as a form (`application/x-www-form-urlencoded`), or as what your function makes an object
+   * of. A delivery for which it throws is `malformed`.
+   * @defaultValue 'json'
+   */
+  readonly body?: 'json' | 'form' | ((text: string, headers: DeliveryHeaders) => object)
+  /**
+   * The content types that the service posts, such as `text/plain`. Others are answered 415.
+   * @defaultValue those of JSON or of a form; any for a function
+   */
+  readonly contentTypes?: readonly string[]
+  /**
+   * Accepts bodies compressed with gzip. Their size, decompressed, is limited by `maxBodyBytes`; signatures are those of the
+   * decompressed body.
+   * @defaultValue false
+   */
+  readonly gzip?: boolean
+  /**
+   * What tells events without an id apart. `body`: equal bodies are one event, for as long as keys are remembered.
+   * `delivery`: each delivery is an event of its own, so what the service sends again is handled again.
+   * @defaultValue 'body', with a warning once events have no time either
+   */
+  readonly identity?: 'body' | 'delivery'
 }
 
 /** What `read` returns. */
@@ -49,6 +99,15 @@ export interface SenderReading {
    */
   readonly data?: unknown
 }
+
+/** One of several events that `read` returns. */
+export interface ListedEvent extends SenderReading {
+  /** An object: the JSON that the schema validates, and the payload of this event. */
+  readonly data: object
+}
+
+/** Most events in a delivery. */
+const maxEvents = 1_000
 
 /** Without `data`, the payload itself is the data. */
 interface DefinedReading extends Reading {
@@ -74,12 +133,8 @@ type StoredEvent = MediaEvent & { readonly data?: unknown }
  * @throws WebhookError `invalid_option`
  */
 export function defineSender<Data extends object>(definition: SenderDefinition<Data>): Sender<Data> {
-  checkOptions('defineSender', definition ?? null, {
-    name: required(text),
-    events: required(aPlainObject),
-    read: required(aFunction),
-  })
-  const { name, events } = definition
+  checkOptions('defineSender', definition ?? null, rules)
+  const { name, events, identity } = definition
   const schemas = new Map<string, StandardSchema>(Object.entries(events))
   if (schemas.size === 0) throw invalid('events: give at least one event type')
   if (name === 'media-service') throw invalid('name: media-service is the name of the default sender')
@@ -91,19 +146,31 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
     validate(schemas.get(reading.type), 'data' in reading ? reading.data : payload)
     return reading
   }
+  const listed = (found: ListedEvent, place: number): ListedReading => {
+    try {
+      if (!isObject(found)) throw new WebhookError('malformed', 'expected an object')
+      const payload = asJson(found.data)
+      if (!isObject(payload)) throw new WebhookError('malformed', 'field data: expected an object')
+      return { reading: checked({ ...found, data: payload }, payload), payload: deepFreeze(payload) }
+    } catch (error) {
+      const { message, cause } = error as WebhookError
+      throw new WebhookError('malformed', `event ${place} of the list: ${message}`, { cause })
+    }
+  }
 
   const sender: AnySender = {
     name,
     types: [...schemas.keys()],
     headers,
-    read(sent, from) {
+    body: formatOf(definition, headers),
+    read(sent, from, text) {
       // Frozen: it is checked in place of the payload that is stored.
       const payload = deepFreeze(withoutPrototypes(sent) as JsonObject)
       const given = recordHeaders(headers, from)
-      return checked(
-        readWith(name, () => definition.read(payload, given)),
-        payload,
-      )
+      const found = callRead(name, 'payload', () => definition.read(payload, given, { text }))
+      if (found === undefined || !Array.isArray(found)) return found && checked(found as SenderReading, payload)
+      if (found.length > maxEvents) throw new WebhookError('malformed', `the list has more than ${maxEvents} events`)
+      return found.map(listed)
     },
     readLookup(found) {
       const { type, mediaId, id, emittedAt, data, ...unknown } = found as Partial<SenderLookup>
@@ -118,7 +185,9 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       // Its JSON makes the key, so equal look-ups need equal JSON.
       return { reading, payload: inOrder(JSON.parse(JSON.stringify(payload))) as JsonObject }
     },
+    looksAlike: ({ emittedAt }: DefinedReading) => identity === undefined && emittedAt === undefined,
     makeKey({ type, mediaId }: DefinedReading, body) {
+      if (identity === 'delivery') return bounded(JSON.stringify([type, mediaId, globalThis.crypto.randomUUID()]))
       // Not the body alone: type and media id may come from headers, so equal bodies can be different events.
       return whenever(keyOfBody(body), (key) => bounded(JSON.stringify([type, mediaId, key])))
     },
@@ -154,25 +223,70 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
   return { ...sender, events } as Sender<Data>
 }
 
+const mediaTypes: Rule = [
+  "a list of content types, such as ['text/plain']",
+  (value: unknown) =>
+    Array.isArray(value) && value.length > 0 && value.every((each) => /^[\w.+-]+\/[\w.+-]+$/.test(String(each))),
+]
+
+const aFormat: Rule = [
+  "'json', 'form' or a function",
+  (value) => ['json', 'form'].includes(value) || typeof value === 'function',
+]
+
+const canGunzip: Rule = [
+  'true or false; true needs a runtime with DecompressionStream',
+  (value) => value === false || (value === true && typeof DecompressionStream === 'function'),
+]
+
+const rules: Rules<SenderDefinition<object>> = {
+  name: required(text),
+  events: required(aPlainObject),
+  read: required(aFunction),
+  body: aFormat,
+  contentTypes: mediaTypes,
+  gzip: canGunzip,
+  identity: oneOf('body', 'delivery'),
+}
+
 const noNames: readonly string[] = Object.freeze([])
 const timeIssue: readonly string[] = Object.freeze(['emittedAt'])
 
-/** Calls the user's `read`. What it threw may quote the payload, so it becomes the `cause`, not part of the message. */
-function readWith(name: string, read: () => SenderReading): SenderReading {
-  let cause: unknown = `read of sender ${name} must return an object`
+/** Calls a function of the user. What it threw may quote the payload, so it becomes the `cause`, not part of the message. */
+function callRead<Found extends object>(name: string, part: 'payload' | 'body', read: () => Found | undefined) {
+  let cause: unknown
   try {
     const found = read()
     if (isPromise(found)) {
       // An unhandled rejection would end the process.
       found.then(undefined, () => {})
-      cause = `read of sender ${name} returned a promise: it cannot be async`
-    } else if (isObject(found)) return found
+      cause = `${part === 'body' ? 'body' : 'read'} of sender ${name} returned a promise: it cannot be async`
+    } else if (isObject(found) || (found === undefined && part === 'payload')) return found
+    else cause = `${part === 'body' ? 'body' : 'read'} of sender ${name} must return an object`
   } catch (error) {
     if (error instanceof WebhookError && error.code === 'malformed') throw error
     cause = error
   }
-  throw new WebhookError('malformed', `sender ${name} cannot read the payload`, { cause })
+  throw new WebhookError('malformed', `sender ${name} cannot read the ${part}`, { cause })
 }
+
+/** @param asked the headers that the sender asks for */
+function formatOf<Data>(definition: SenderDefinition<Data>, asked: Set<string>): BodyFormat {
+  const { name, body = 'json', contentTypes, gzip = false } = definition
+  if (typeof body !== 'function') {
+    const usual = body === 'json' ? jsonTypes : listedTypes([formType])
+    const types = contentTypes ? listedTypes(contentTypes) : usual
+    return { ...types, gzip, parse: body === 'json' ? parseExactly : parseForm }
+  }
+  const types = contentTypes ? listedTypes(contentTypes) : anyType
+  const parse = (text: string, headers: DeliveryHeaders) =>
+    asJson(callRead(name, 'body', () => body(text, recordHeaders(asked, headers)))) as JsonObject
+  return { ...types, gzip, parse }
+}
+
+const formType = 'application/x-www-form-urlencoded'
+
+const anyType = { takes: () => true, contentTypes: 'any' }
 
 /** Validates a reading. Copies `data` as JSON, its stored form. */
 function toReading({ type, mediaId, id, emittedAt, data }: SenderReading, payload: JsonObject): DefinedReading {
@@ -193,7 +307,10 @@ const isAbsent = (value: unknown): boolean => value === undefined || value === n
 function requireText(field: string, value: unknown): string {
   const found = Number.isSafeInteger(value) ? String(value) : value
   if (typeof found === 'string' && found !== '') return found
-  throw new WebhookError('malformed', `field ${field}: expected a non-empty string`)
+  const expected = Number.isInteger(value)
+    ? 'the number was rounded by a body parser before the receiver, or by read: expected its digits as a string'
+    : 'expected a non-empty string'
+  throw new WebhookError('malformed', `field ${field}: ${expected}`)
 }
 
 const validDate = (date: Date): Date | undefined => (Number.isNaN(date.getTime()) ? undefined : new Date(date))

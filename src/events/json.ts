@@ -5,40 +5,61 @@ import type { MediaEvent } from './media-service/catalogue.ts'
 /** A JSON object. `__proto__` is an ordinary own key, as in `JSON.parse`. */
 export type JsonObject = Readonly<Record<string, unknown>>
 
+// `application/json` and `application/…+json`, with or without parameters.
+const jsonType = /^application\/(?:json|[\w!#$&^.-]+\+json)[ \t]*(?:;|$)/i
+
+/** The content types of JSON. */
+export const jsonTypes = {
+  takes: (contentType: string): boolean => jsonType.test(contentType),
+  contentTypes: 'application/json',
+}
+
 /** Maximum payload depth. Real payloads are flat; recursive functions rely on the limit. */
 const maxDepth = 64
 
-/** Maximum values in a payload. Real ones have about 10. `{},` takes far more memory parsed than sent. */
-const maxValues = 4_096
+/** Maximum values in a payload, by default. The media service's have about 10. `{},` takes far more memory parsed than sent. */
+export const defaultMaxValues = 4_096
 
-/**
- * Parses a payload. Frozen at every depth: handlers share one event.
- * @throws WebhookError `malformed`, without quoting the body
- */
-export function parseJsonObject(bytes: Uint8Array): JsonObject {
-  let text: string
+/** @throws WebhookError `malformed` */
+export function decodeText(bytes: Uint8Array): string {
   try {
-    text = fatalDecoder.decode(bytes)
+    return fatalDecoder.decode(bytes)
   } catch {
     throw new WebhookError('malformed', 'the body is not UTF-8')
   }
-  let value: unknown
+}
+
+/** @throws WebhookError `malformed`, without quoting the body */
+export function parseJson(text: string): unknown {
   try {
-    value = JSON.parse(text)
+    return JSON.parse(text)
   } catch {
     throw new WebhookError('malformed', 'the body is not JSON')
   }
+}
+
+/** @throws WebhookError `malformed`, without quoting the body */
+export function parseJsonObject(text: string): JsonObject {
+  const value = parseJson(text)
   if (!isObject(value) || Array.isArray(value)) throw new WebhookError('malformed', 'the body is not a JSON object')
-  const excess = freeze(value)
-  if (excess !== undefined) throw new WebhookError('malformed', `the body ${excess}`)
   return value
+}
+
+/**
+ * Freezes a payload at every depth: handlers share one event.
+ * @throws WebhookError `malformed` if it is too much
+ */
+export function frozenPayload<Payload extends JsonObject>(payload: Payload, maxValues: number): Payload {
+  const excess = freeze(payload, maxValues)
+  if (excess !== undefined) throw new WebhookError('malformed', `the body ${excess}`)
+  return payload
 }
 
 export const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null
 
 /** Freezes an object and all that it holds. Returns what is too much of it. */
 // Breadth-first: recursion would overflow the stack.
-function freeze(root: JsonObject): string | undefined {
+function freeze(root: JsonObject, maxValues: number): string | undefined {
   let level: JsonObject[] | undefined = [root]
   let values = 0
   for (let depth = 1; level !== undefined; depth++) {

@@ -1,13 +1,14 @@
 import { WebhookError } from '../errors.ts'
 import { guarded } from '../internal/guarded.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
-import type { Delivery } from '../receiver/delivery.ts'
+import { encoder } from '../internal/utf8.ts'
+import type { Delivery, DeliveryHeaders } from '../receiver/delivery.ts'
 import type { EventFields } from './event.ts'
-import { type JsonObject, parseJsonObject } from './json.ts'
+import { decodeText, frozenPayload, type JsonObject } from './json.ts'
 import { type KeptInput, type KeyInput, keptDelivery, keptHeaders } from './kept-input.ts'
 import { givenKey, keyOfId, keyOfPrincipal } from './key.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
-import { type AnySender, type Reading, typedBy } from './sender.ts'
+import { type AnySender, type ListedReading, type Reading, typedBy } from './sender.ts'
 
 /**
  * Where event keys come from instead of the payload: a function, or a header with an id. Body signatures don't cover
@@ -30,38 +31,68 @@ export interface Parsing {
   readonly sender: AnySender
   readonly keySource: EventKeySource<never> | undefined
   readonly keyInput: KeyInput
+  /** Maximum values in a payload. */
+  readonly maxValues: number
+  /** Called for events that look alike: {@link AnySender.looksAlike}. */
+  readonly alike?: (() => void) | undefined
 }
 
+/** What a delivery brings: an event, or a list of them, which may be empty. */
+export type ParsedDelivery = MediaEvent | readonly MediaEvent[]
+
+export const isList = (parsed: ParsedDelivery): parsed is readonly MediaEvent[] => Array.isArray(parsed)
+
 /**
- * Parses the event of a delivery.
+ * Parses a delivery.
  * @param delivery absent when an unreadable delivery is parsed again: `vouched` has what it kept
  * @throws WebhookError `malformed`
  */
-export function parseEvent(
+export function parseDelivery(
   parsing: Parsing,
   body: Uint8Array,
   delivery?: Delivery,
   vouched?: Vouched,
-): MaybePromise<MediaEvent> {
-  const payload = parseJsonObject(body)
-  const reading = parsing.sender.read(payload, delivery?.headers ?? keptHeaders(vouched))
-  return makeEvent(parsing, reading, payload, body, delivery, vouched, 'delivery')
+): MaybePromise<ParsedDelivery> {
+  const headers = delivery?.headers ?? keptHeaders(vouched)
+  const text = decodeText(body)
+  const payload = parsePayload(parsing, text, headers)
+  const read = parsing.sender.read(payload, headers, text)
+  if (read === undefined) return noEvents
+  if (!isListed(read)) return makeEvent(parsing, read, payload, body, delivery, vouched, 'delivery')
+  const events = read.map(({ reading, payload }, place) =>
+    makeEvent(parsing, reading, payload, encoder.encode(JSON.stringify(payload)), delivery, vouched, 'delivery', place),
+  )
+  return events.some(isPromise) ? Promise.all(events) : (events as MediaEvent[])
 }
 
-/** Computes the event key and builds the event. */
+const noEvents: readonly MediaEvent[] = Object.freeze([])
+
+const isListed = (read: Reading | readonly ListedReading[]): read is readonly ListedReading[] => Array.isArray(read)
+
+/** @throws WebhookError `malformed` */
+export const parsePayload = ({ sender, maxValues }: Parsing, text: string, headers: DeliveryHeaders): JsonObject =>
+  frozenPayload(sender.body.parse(text, headers), maxValues)
+
+/**
+ * Computes the event key and builds the event.
+ * @param place of the event in a list: an id of the delivery is not that of each event
+ */
 export function makeEvent(
-  { sender, keySource, keyInput }: Parsing,
+  { sender, keySource, keyInput, alike }: Parsing,
   reading: Reading,
   payload: JsonObject,
   body: Uint8Array,
   delivery: Delivery | undefined,
   vouched: Vouched | undefined,
   source: MediaEvent['source'],
+  place?: number,
 ): MaybePromise<MediaEvent> {
+  const placed = (id: string | null | undefined) => id && (place === undefined ? id : JSON.stringify([id, place]))
   const id =
-    (typeof keySource === 'object' && (delivery?.headers ?? keptHeaders(vouched)).get(keySource.header)) ||
+    placed(typeof keySource === 'object' ? (delivery?.headers ?? keptHeaders(vouched)).get(keySource.header) : '') ||
     reading.id ||
-    vouched?.eventId
+    placed(vouched?.eventId)
+  if (!id && source === 'delivery' && sender.looksAlike?.(reading)) alike?.()
   const origin = { source, principal: vouched?.principal || undefined }
   const own = id ? keyOfId(id) : sender.makeKey(reading, body)
   const key = origin.principal === undefined ? own : keyOfPrincipal(origin.principal, own)
@@ -98,7 +129,7 @@ function asyncKey(key: Promise<unknown>): WebhookError {
 /** Selects what an unreadable delivery keeps beside its body. */
 export function keepInput({ sender, keySource, keyInput }: Parsing, delivery: Delivery): KeptInput {
   // This delivery may have failed before anything asked for its headers. `{}` could be a payload too.
-  guarded(() => sender.read({}, delivery.headers), ignore)
+  guarded(() => sender.read({}, delivery.headers, ''), ignore)
   if (typeof keySource === 'function') guarded(() => keySource(noEvent as never, keyInput.watch(delivery)), ignore)
   const ofKey = typeof keySource === 'object' ? [keySource.header.toLowerCase()] : keyInput.headers
   const names = [...new Set([...sender.headers, ...ofKey])].sort()

@@ -2,6 +2,7 @@ import { WebhookError } from '../errors.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { suggestion } from '../internal/suggestion.ts'
 import type { DeliveryHeaders } from '../receiver/delivery.ts'
+import type { BodyFormat } from './body.ts'
 import type { EventFields } from './event.ts'
 import type { JsonObject } from './json.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
@@ -15,6 +16,13 @@ export interface Reading {
   readonly id?: string | undefined
 }
 
+/** One of the events in a delivery that has a list of them. */
+export interface ListedReading {
+  readonly reading: Reading
+  /** The part of the payload that is this event's. */
+  readonly payload: JsonObject
+}
+
 export type Origin = Pick<EventFields, 'source' | 'principal'>
 
 /** A service that sends deliveries: its event types, its payloads, its keys. */
@@ -24,10 +32,20 @@ export interface AnySender {
   readonly types: readonly string[]
   /** Headers that `read` has asked for. Unreadable deliveries keep them. */
   readonly headers: Iterable<string>
-  /** @throws WebhookError `malformed`, naming the field but not its value */
-  read(payload: JsonObject, headers: DeliveryHeaders): Reading
+  readonly body: BodyFormat
+  /**
+   * Reads the event of a payload, or a list of them. `undefined` if there is nothing to handle.
+   * @param text the body
+   * @throws WebhookError `malformed`, naming the field but not its value
+   */
+  read(payload: JsonObject, headers: DeliveryHeaders, text: string): Reading | readonly ListedReading[] | undefined
   /** Reads the result of a look-up. @throws WebhookError `malformed` */
   readLookup(found: object): { readonly reading: Reading; readonly payload: JsonObject }
+  /**
+   * Tells whether events without an id, such as this one, may be told apart by their bodies only, though nobody said so.
+   * Absent if never.
+   */
+  looksAlike?(reading: Reading): boolean
   /** Derives the key of an event without an id. */
   makeKey(reading: Reading, body: Uint8Array): MaybePromise<string>
   /** Builds the event in its stored form: JSON, except for `emittedAt`. */

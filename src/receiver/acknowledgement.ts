@@ -9,8 +9,11 @@ export type RejectionCode = Exclude<
 
 export type Success = 'accepted' | 'duplicate' | 'ignored' | 'test' | 'handled'
 
-/** What became of a delivery: a success, or its rejection code. */
-export type DeliveryOutcome = Success | RejectionCode
+/** What became of a delivery: a success, a handshake that was answered, or its rejection code. */
+export type DeliveryOutcome = Success | 'challenge' | RejectionCode
+
+/** How many events of a delivery with a list of them had each outcome. */
+export type EventCounts = Readonly<Partial<Record<Success, number>>>
 
 /** The HTTP answer to a delivery. */
 export interface Acknowledgement {
@@ -20,8 +23,10 @@ export interface Acknowledgement {
   readonly status: number
   /** Lower-case names. Includes `content-length`. */
   readonly headers: Readonly<Record<string, string>>
-  /** JSON text. */
+  /** JSON text, or what `challenge` answers. */
   readonly body: string
+  /** Only of a delivery with a list of events. */
+  readonly events?: EventCounts | undefined
 }
 
 const rejectionStatus: Record<RejectionCode, number> = {
@@ -61,6 +66,17 @@ export const acknowledged = {
   test: success('test'),
   handled: success('handled'),
 } as const
+
+/** What a list is answered: the best that became of its events. */
+const best = ['handled', 'accepted', 'duplicate', 'test'] as const
+
+export function acknowledgedList(events: EventCounts): Acknowledgement {
+  const outcome = best.find((each) => events[each] !== undefined) ?? 'ignored'
+  // Nothing to handle, not even in vain.
+  if (Object.keys(events).length === 0) return acknowledged.ignored
+  const body = JSON.stringify({ status: outcome, events })
+  return { ...acknowledged[outcome], headers: makeHeaders(body), body, events }
+}
 
 /** Last acknowledgement per code. A flood of forged deliveries gets the same answer again and again. */
 const newest = new Map<RejectionCode, readonly [message: string, Acknowledgement]>()

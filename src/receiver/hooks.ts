@@ -1,7 +1,7 @@
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AttemptReport, RunReport } from '../handlers/reports.ts'
 import { msSince } from '../internal/timers.ts'
-import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
+import type { Acknowledgement, DeliveryOutcome, EventCounts } from './acknowledgement.ts'
 
 /** Report of one delivery. Never contains the body, the title, a secret or the URL's query. */
 export interface DeliveryReport {
@@ -11,10 +11,15 @@ export interface DeliveryReport {
   readonly status: number
   /** From the call of `receive` to the acknowledgement (ms). */
   readonly durationMs: number
-  /** Event key. `key`, `type` and `mediaId` are `undefined` if the delivery was rejected before parsing. */
+  /**
+   * Event key. `key`, `type` and `mediaId` are `undefined` if the delivery was rejected before parsing, or has no event or a list
+   * of them.
+   */
   readonly key?: string | undefined
   readonly type?: string | undefined
   readonly mediaId?: string | undefined
+  /** Only of a delivery with a list of events: how many had each outcome. */
+  readonly events?: EventCounts | undefined
   /** Why it was rejected, in more detail than the sender gets. */
   readonly reason?: string | undefined
   /** What a verifier, a store or one of your functions threw. */
@@ -53,13 +58,13 @@ export interface Listener<Report> {
 }
 
 export function deliveryReport(
-  { outcome, status }: Acknowledgement,
+  { outcome, status, events }: Acknowledgement,
   startedAt: number,
   event: MediaEvent | undefined,
   error: Error | undefined,
 ): DeliveryReport {
   const identity = event && { key: event.key, type: event.type, mediaId: event.mediaId }
-  const report = { outcome, status, durationMs: msSince(startedAt), ...identity }
+  const report = { outcome, status, durationMs: msSince(startedAt), ...identity, ...(events && { events }) }
   if (error === undefined) return report
   const { cause } = error
   const reason = reasonOf(error)

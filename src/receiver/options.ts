@@ -17,6 +17,7 @@ import type {
   MessageResult,
 } from '../inbox/inbox.ts'
 import {
+  aFunction,
   aPlainObject,
   checkedApart,
   checkOptions,
@@ -30,6 +31,7 @@ import {
 import { type Logger, logLevels } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
 import type { Acknowledgement } from './acknowledgement.ts'
+import type { Challenge } from './challenge.ts'
 import type { Delivery } from './delivery.ts'
 import type { Hooks } from './hooks.ts'
 import { type Platform, platforms } from './platform.ts'
@@ -91,8 +93,23 @@ export interface ReceiverOptions<Additions = unknown, Of extends AnySender = Med
    */
   readonly maxBodyBytes?: number
   /**
-   * Time limit for the body to arrive, in ms; past it the answer is 400 `incomplete`. An asynchronous verifier has the
-   * same limit; past it the answer is 503 `unavailable`.
+   * Maximum number of values in a payload, nested ones included.
+   * @defaultValue 4_096
+   */
+  readonly maxJsonValues?: number
+  /**
+   * Answers the handshakes by which some services make sure that the URL is yours: text, or an object as JSON. Return
+   * `undefined` for everything else. Called for a GET, for a POST before its body is read, and with the verified payload of each
+   * POST. Only `payload` is verified by a signature, so answer with an HMAC of nothing else.
+   *
+   * ```ts
+   * challenge: ({ payload }) => (payload?.type === 'url_verification' ? payload.challenge : undefined) // Slack
+   * ```
+   */
+  readonly challenge?: Challenge
+  /**
+   * Time limit for the body to arrive, in ms; past it the answer is 400 `incomplete`. An asynchronous verifier and `challenge`
+   * have the same limit; past it the answer is 503 `unavailable`.
    * @defaultValue 10_000
    */
   readonly bodyTimeoutMs?: number
@@ -267,6 +284,8 @@ const rules: Rules<ReceiverOptions> = {
   order: oneOf('loose', 'strict'),
   retry: checkedApart,
   maxBodyBytes: wholeNumber(),
+  maxJsonValues: wholeNumber(),
+  challenge: aFunction,
   bodyTimeoutMs: wholeNumber(),
   eventKey: checkedApart,
   hooks: checkedApart,

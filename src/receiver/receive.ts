@@ -1,10 +1,10 @@
 import { WebhookError } from '../errors.ts'
 import { type LookupOutcome, parseLookup } from '../events/lookup.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
-import { type Parsing, parseEvent, type Vouched } from '../events/parse.ts'
+import { isList, type ParsedDelivery, type Parsing, parseDelivery, type Vouched } from '../events/parse.ts'
 import type { HandlerRegistry } from '../handlers/registry.ts'
 import { Closing } from '../inbox/closing.ts'
-import type { AcceptOptions, CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
+import type { AcceptedEvent, AcceptOptions, CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
 import { aFunction, checkOptions, type Rule } from '../internal/check-options.ts'
 import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
@@ -13,16 +13,19 @@ import type { Verifier } from '../verify/verifier.ts'
 import {
   type Acknowledgement,
   acknowledged,
+  acknowledgedList,
   type RejectionError,
   rejection,
   type Success,
   toRejectionError,
 } from './acknowledgement.ts'
+import { type Challenge, Handshakes } from './challenge.ts'
 import { Conflicts } from './conflicts.ts'
 import type { Delivery } from './delivery.ts'
+import { acceptList } from './event-list.ts'
 import type { LookupOptions } from './options.ts'
 import type { Reporter } from './reporter.ts'
-import { SenderChanges } from './sender-changes.ts'
+import type { SenderChanges } from './sender-changes.ts'
 import {
   accept,
   acceptIn,
@@ -42,8 +45,12 @@ import type { DeliverySpan } from './telemetry.ts'
 export interface DeliveryPathOptions {
   /** Decides whether a delivery comes from the sender. */
   readonly verifier: Verifier
+  /** Answers handshakes. */
+  readonly challenge: Challenge | undefined
   /** Makes events of bodies. */
   readonly parsing: Parsing
+  /** Warns of changes. */
+  readonly senderChanges: SenderChanges
   /** Knows which events have a handler. */
   readonly registry: HandlerRegistry
   /** Stores the events. */
@@ -51,7 +58,7 @@ export interface DeliveryPathOptions {
   /** When a delivery is acknowledged: after its event is stored, or after it is handled. */
   readonly ack: 'accepted' | 'handled'
   readonly maxBodyBytes: number
-  /** Time limit of the body, and of an asynchronous verifier. */
+  /** Time limit of the body, of an asynchronous verifier, and of `challenge`. */
   readonly bodyTimeoutMs: number
   /** Time limit of the handlers with `ack: 'handled'`. */
   readonly ackTimeoutMs: number
@@ -68,16 +75,16 @@ const aClient: Rule = ['a client of the database', (value: unknown) => typeof va
 /** The path of deliveries and look-ups into the inbox. Counts those in flight, so that `close` can wait for them. */
 export class DeliveryPath {
   readonly #options: DeliveryPathOptions
-  readonly #senderChanges: SenderChanges
+  readonly #handshakes: Handshakes | undefined
   readonly #conflicts: Conflicts
   readonly #closing = new Closing('the receiver is closing', (timeoutMs) => this.#close(timeoutMs))
   #inFlight = 0
   #allEnded = () => {}
 
   constructor(options: DeliveryPathOptions) {
-    const { verifier, parsing, inbox, reporter, logger } = options
+    const { challenge, parsing, inbox, bodyTimeoutMs, reporter, logger } = options
     this.#options = options
-    this.#senderChanges = new SenderChanges(logger, verifier, parsing.sender)
+    this.#handshakes = challenge && new Handshakes(challenge, parsing, bodyTimeoutMs)
     this.#conflicts = new Conflicts(inbox, parsing, (report) => reporter.conflict(report), logger)
   }
 
@@ -90,9 +97,12 @@ export class DeliveryPath {
   /** Awaits only promises: a delivery whose body is at hand is accepted within this call, and costs no microtask. */
   async #receive(delivery: Delivery, span?: DeliverySpan): Promise<Acknowledgement> {
     const startedAt = performance.now()
+    const handshakes = this.#handshakes
     let event: MediaEvent | undefined
     this.#inFlight++
     try {
+      const answered = handshakes && (await this.#answerRequest(handshakes, delivery))
+      if (answered !== undefined) return this.#report(answered, startedAt, event, span)
       this.#guard(delivery)
       // The body of a forged delivery is read only if the verifier needs it.
       const early = this.#options.verifier.needsBytes ? this.#read(delivery) : undefined
@@ -102,13 +112,17 @@ export class DeliveryPath {
       if (isRejection(vouched)) return this.#reject(vouched, startedAt, event, span)
       const reading = earlyBody ?? this.#read(delivery)
       const body = isPromise(reading) ? await reading : reading
-      this.#senderChanges.checkSignature(delivery)
-      const parsed = this.#parse(delivery, body, vouched, span)
-      event = isPromise(parsed) ? await parsed : parsed
-      this.#senderChanges.check(event)
-      const accepting = this.#accept(event, delivery, span)
+      this.#options.senderChanges.checkSignature(delivery)
+      const answer = handshakes && (await handshakes.answerPayload(delivery, body))
+      if (answer !== undefined) return this.#report(answer, startedAt, event, span)
+      const parsing = this.#parse(delivery, body, vouched, span)
+      const parsed = isPromise(parsing) ? await parsing : parsing
+      if (isList(parsed)) return this.#report(await this.#acceptList(parsed, delivery, span), startedAt, event, span)
+      event = parsed
+      const accepting = this.#unhandled(event) ?? this.#putInInbox(event, delivery.waitUntil, span)
       const outcome = isPromise(accepting) ? await accepting : accepting
-      return this.#acknowledge(outcome, startedAt, event, span)
+      this.#compare(event, outcome)
+      return this.#report(acknowledged[outcome], startedAt, event, span)
     } catch (error) {
       return this.#reject(toRejectionError(error), startedAt, event, span)
     } finally {
@@ -116,27 +130,38 @@ export class DeliveryPath {
     }
   }
 
-  #guard(delivery: Delivery): void {
-    const { maxBodyBytes, lossWithoutWait } = this.#options
+  /** Asks before the body is read. A verifier that needs no body has verified the request then. */
+  async #answerRequest(handshakes: Handshakes, delivery: Delivery): Promise<Acknowledgement | undefined> {
+    if (delivery.method !== 'GET' && delivery.method !== 'POST') return undefined
     this.#closing.checkOpen()
-    guard(delivery, maxBodyBytes)
+    if (!this.#options.verifier.needsBytes) {
+      const vouched = await this.#verify(delivery, undefined)
+      if (isRejection(vouched)) throw vouched
+    }
+    return handshakes.answerRequest(delivery)
+  }
+
+  #guard(delivery: Delivery): void {
+    const { maxBodyBytes, lossWithoutWait, parsing } = this.#options
+    this.#closing.checkOpen()
+    guard(delivery, parsing.sender.body, maxBodyBytes)
     if (lossWithoutWait !== undefined && delivery.waitUntil === undefined)
       throw new WebhookError('internal', 'the receiver failed', { cause: `${lossWithoutWait}, or pass waitUntil` })
   }
 
   #read(delivery: Delivery): MaybePromise<Uint8Array> {
-    const { verifier, maxBodyBytes, bodyTimeoutMs } = this.#options
-    return readBody(delivery, verifier, maxBodyBytes, bodyTimeoutMs)
+    const { verifier, parsing, maxBodyBytes, bodyTimeoutMs } = this.#options
+    return readBody(delivery, parsing.sender.body, verifier, maxBodyBytes, bodyTimeoutMs)
   }
 
   #verify(delivery: Delivery, body: Uint8Array | undefined): MaybePromise<Verified | RejectionError> {
-    const { verifier, bodyTimeoutMs } = this.#options
-    return verifyDelivery(verifier, this.#senderChanges.watch(delivery), bodyTimeoutMs, body)
+    const { verifier, bodyTimeoutMs, senderChanges } = this.#options
+    return verifyDelivery(verifier, senderChanges.watch(delivery), bodyTimeoutMs, body)
   }
 
-  #parse(delivery: Delivery, body: Uint8Array, vouched: Vouched, span?: DeliverySpan): MaybePromise<MediaEvent> {
+  #parse(delivery: Delivery, body: Uint8Array, vouched: Vouched, span?: DeliverySpan): MaybePromise<ParsedDelivery> {
     try {
-      const parsed = parseEvent(this.#options.parsing, body, delivery, vouched)
+      const parsed = parseDelivery(this.#options.parsing, body, delivery, vouched)
       if (!isPromise(parsed)) return parsed
       return parsed.catch((thrown) => this.#keepMalformed(thrown, { delivery, body, vouched }, span))
     } catch (thrown) {
@@ -159,30 +184,62 @@ export class DeliveryPath {
     throw error
   }
 
-  #accept(event: MediaEvent, { waitUntil }: AcceptOptions, span?: DeliverySpan): MaybePromise<Success> {
-    const { registry } = this.#options
-    if (registry.handles(event.type, event.test)) return this.#putInInbox(event, waitUntil, span)
+  /** Why nobody handles an event; `undefined` if somebody does. */
+  #unhandled(event: MediaEvent): 'test' | 'ignored' | undefined {
+    const { registry, senderChanges } = this.#options
+    senderChanges.check(event)
+    if (registry.handles(event.type, event.test)) return undefined
     if (registry.handles(event.type)) return 'test'
-    this.#senderChanges.checkIgnored(event)
+    senderChanges.checkIgnored(event)
     return 'ignored'
   }
 
   #putInInbox(event: MediaEvent, waitUntil: AcceptOptions['waitUntil'], span?: DeliverySpan) {
-    const { inbox, ack, ackTimeoutMs, reporter } = this.#options
-    const accepted = { event, receivedAt: new Date(), trace: reporter.readTrace(span) }
-    const keepAlive =
-      waitUntil && ((promise: Promise<unknown>) => reporter.guarded('waitUntil', () => waitUntil(promise)))
-    if (ack === 'accepted') return accept(inbox, accepted, keepAlive)
+    const { inbox, ack, ackTimeoutMs } = this.#options
+    const accepted = this.#toAccepted(event, span)
+    if (ack === 'accepted') return accept(inbox, accepted, this.#keepAlive(waitUntil))
     const handling = handleNow(inbox, accepted)
     this.#conflicts.watch(event, handling)
-    return waitUntilHandled(handling, ackTimeoutMs, keepAlive)
+    return waitUntilHandled(handling, ackTimeoutMs, this.#keepAlive(waitUntil))
   }
 
-  #acknowledge(outcome: Success, startedAt: number, event: MediaEvent, span?: DeliverySpan): Acknowledgement {
+  #toAccepted(event: MediaEvent, span?: DeliverySpan): AcceptedEvent {
+    return { event, receivedAt: new Date(), trace: this.#options.reporter.readTrace(span) }
+  }
+
+  #keepAlive(waitUntil: AcceptOptions['waitUntil']): AcceptOptions['waitUntil'] {
+    const { reporter } = this.#options
+    return waitUntil && ((promise) => reporter.guarded('waitUntil', () => waitUntil(promise)))
+  }
+
+  async #acceptList(
+    events: readonly MediaEvent[],
+    { waitUntil }: Delivery,
+    span?: DeliverySpan,
+  ): Promise<Acknowledgement> {
+    const { inbox, ack } = this.#options
+    const single = {
+      unhandled: (event: MediaEvent) => this.#unhandled(event),
+      toAccepted: (event: MediaEvent) => this.#toAccepted(event, span),
+      ...(ack === 'handled' && { handle: (event: MediaEvent) => this.#putInInbox(event, waitUntil, span) }),
+      ended: (event: MediaEvent, outcome: Success) => this.#compare(event, outcome),
+    }
+    return acknowledgedList(await acceptList(events, single, inbox, this.#keepAlive(waitUntil)))
+  }
+
+  #compare(event: MediaEvent, outcome: Success): void {
     if (outcome === 'accepted') this.#conflicts.accepted.remember(event)
     else if (outcome === 'duplicate') this.#conflicts.duplicate(event)
-    this.#options.reporter.delivery(acknowledged[outcome], startedAt, event, undefined, span)
-    return acknowledged[outcome]
+  }
+
+  #report(
+    acknowledgement: Acknowledgement,
+    startedAt: number,
+    event: MediaEvent | undefined,
+    span: DeliverySpan | undefined,
+  ): Acknowledgement {
+    this.#options.reporter.delivery(acknowledgement, startedAt, event, undefined, span)
+    return acknowledgement
   }
 
   #reject(error: RejectionError, startedAt: number, event?: MediaEvent, span?: DeliverySpan): Acknowledgement {

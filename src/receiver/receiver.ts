@@ -1,7 +1,8 @@
 import { WebhookError } from '../errors.ts'
+import { defaultMaxValues } from '../events/json.ts'
 import { KeyInput } from '../events/kept-input.ts'
 import { mediaService } from '../events/media-service/sender.ts'
-import { type Parsing, parseEvent } from '../events/parse.ts'
+import { isList, type Parsing, parseDelivery } from '../events/parse.ts'
 import type { AnySender } from '../events/sender.ts'
 import type { MediaService } from '../events/types.ts'
 import { createHandle } from '../handlers/attempt.ts'
@@ -16,6 +17,7 @@ import { checkReceiverOptions, type Receiver, type ReceiverOptions } from './opt
 import { checkPlatform, whyNotExpect } from './platform.ts'
 import { DeliveryPath } from './receive.ts'
 import { Reporter } from './reporter.ts'
+import { SenderChanges } from './sender-changes.ts'
 
 /**
  * Creates a receiver and opens its inbox.
@@ -33,6 +35,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
   const { verify: verifier, inbox: definition = memoryInbox(), telemetry, platform } = options
   const { ack = 'accepted', order = 'loose', handlerTimeoutMs = 30_000 } = options
   const { maxBodyBytes = 65_536, bodyTimeoutMs = 10_000, ackTimeoutMs = 2_500 } = options
+  const { challenge, eventKey: keySource, maxJsonValues: maxValues = defaultMaxValues } = options
   const { retry = ack === 'handled' ? undefined : {} } = options
   const sender: AnySender = options.sender ?? mediaService
   const logger = options.logger ? safeLogger(options.logger) : defaultLogger
@@ -40,14 +43,19 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
   const registry = new HandlerRegistry(sender, options.handlers, retry, definition.limits ? undefined : definition.name)
   const reporter = new Reporter(options.hooks, logger, telemetry)
   const keyInput = new KeyInput((url) => verifier.withoutToken?.(url) ?? url)
-  const parsing: Parsing = { sender, keySource: options.eventKey, keyInput }
+  const senderChanges = new SenderChanges(logger, verifier, sender)
+  const alike = typeof keySource === 'function' ? undefined : () => senderChanges.checkAlike()
+  const parsing: Parsing = { sender, keySource, keyInput, maxValues, alike }
   const schedule = retry === undefined ? undefined : retrySchedule(retry)
   const host: InboxHost = {
     handle: createHandle({ registry, reporter, logger, handlerTimeoutMs, retry: schedule }),
     handlersOf: (event) => registry.handlersOf(event).map(({ name }) => name),
     handlers: () => registry.handlers,
     expectations: registry.expectationChanges.bind(registry),
-    parse: (unreadable) => parseEvent(parsing, unreadable.body, undefined, unreadable),
+    async parse(unreadable) {
+      const parsed = await parseDelivery(parsing, unreadable.body, undefined, unreadable)
+      return isList(parsed) ? parsed : [parsed]
+    },
     logger,
     order,
     ack,
@@ -60,6 +68,8 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
   const limits = { maxBodyBytes, bodyTimeoutMs, ackTimeoutMs }
   const path = new DeliveryPath({
     verifier,
+    challenge,
+    senderChanges,
     parsing,
     registry,
     inbox,

@@ -33,10 +33,13 @@ export class SenderChanges {
   readonly #readHeaders = new Set<string>()
   readonly #verifier: Verifier
   readonly #catalogue: readonly string[]
+  readonly #sender: string
+  #hasWarnedOfAlike = false
   /** Deliveries left to check. 0 for a verifier that needs the bytes: it checks a signature already. */
   #checksLeft: number
 
-  constructor(logger: Logger, verifier: Verifier, { types }: AnySender) {
+  constructor(logger: Logger, verifier: Verifier, { name, types }: AnySender) {
+    this.#sender = name
     this.#catalogue = types
     this.#logger = logger
     this.#verifier = verifier
@@ -73,6 +76,16 @@ export class SenderChanges {
       if (isNew(this.#fields, field))
         this.#logger.warn({ field, type }, `field ${field} has an unexpected JSON type: see event.issues`)
     }
+  }
+
+  /** Warns that events have neither an id nor a time. */
+  checkAlike(): void {
+    if (this.#hasWarnedOfAlike) return
+    this.#hasWarnedOfAlike = true
+    this.#logger.warn(
+      { sender: this.#sender },
+      `events of ${this.#sender} have neither an id nor a time, so those with equal bodies count as one: choose identity in defineSender`,
+    )
   }
 
   checkIgnored({ type }: MediaEvent): void {

@@ -1,8 +1,11 @@
 import { WebhookError } from '../errors.ts'
+import type { BodyFormat } from '../events/body.ts'
+import { writeRounded } from '../events/exact-numbers.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { keepInput, type Parsing, type Vouched } from '../events/parse.ts'
 import type { Acceptance, AcceptedEvent, AcceptOptions, ImmediateResult, Inbox } from '../inbox/inbox.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
+import { gunzip, isGzip } from '../internal/gunzip.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import { encoder } from '../internal/utf8.ts'
@@ -15,41 +18,52 @@ import type { Delivery, ParsedBody } from './delivery.ts'
 const rejected = (code: RejectionCode, message: string, options?: ErrorOptions): RejectionError =>
   withoutStack(() => new WebhookError(code, message, options) as RejectionError)
 
-// `application/json` and `application/…+json`, with or without parameters.
-const jsonType = /^application\/(?:json|[\w!#$&^.-]+\+json)[ \t]*(?:;|$)/i
-
 /**
  * Rejects a request by its method and headers, before its body is read.
  * @throws WebhookError `method_not_allowed`, `unsupported_media_type` or `too_large`
  */
-export function guard({ method, headers, body }: Delivery, maxBodyBytes: number): void {
+export function guard({ method, headers, body }: Delivery, format: BodyFormat, maxBodyBytes: number): void {
   if (method !== 'POST') throw rejected('method_not_allowed', 'method must be POST')
   const type = headers.get('content-type')
-  if (type && !jsonType.test(type)) {
-    throw rejected('unsupported_media_type', 'content-type must be application/json')
+  if (type && !format.takes(type)) {
+    throw rejected('unsupported_media_type', `content-type must be ${format.contentTypes}`)
   }
   // A body parser has already decoded the body and applied its own size limit.
   if (typeof body !== 'function') return
-  const encoding = headers.get('content-encoding')
-  if (encoding && encoding.toLowerCase() !== 'identity') {
-    throw rejected('unsupported_media_type', 'content-encoding must be identity: send the body uncompressed')
+  const encoding = headers.get('content-encoding')?.toLowerCase()
+  if (encoding && encoding !== 'identity' && !(encoding === 'gzip' && format.gzip)) {
+    throw rejected(
+      'unsupported_media_type',
+      `content-encoding must be ${format.gzip ? 'gzip or ' : ''}identity: send the body uncompressed`,
+    )
   }
   if (Number(headers.get('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes)
 }
 
 /**
  * Reads the body. The value that another parser left is written as JSON: the application owns it and may change it.
- * @throws WebhookError `too_large`, `incomplete` or `body_consumed`
+ * @throws WebhookError `too_large`, `incomplete`, `malformed` or `body_consumed`
  */
 export function readBody(
-  { body }: Delivery,
+  { body, headers }: Delivery,
+  { gzip }: BodyFormat,
   verifier: Verifier,
   maxBodyBytes: number,
   timeoutMs: number,
 ): MaybePromise<Uint8Array> {
   const read = typeof body === 'function' ? body(maxBodyBytes) : body
-  if (!isPromise(read)) return requireBytes(read, verifier, maxBodyBytes)
-  return within(timeoutMs, read, bodyLate).then((result) => requireBytes(result, verifier, maxBodyBytes))
+  if (!isPromise(read) && !gzip) return requireBytes(read, verifier, maxBodyBytes)
+  const bytes = Promise.resolve(read).then((result) => requireBytes(result, verifier, maxBodyBytes))
+  return within(timeoutMs, gzip ? bytes.then((sent) => decompressed(sent, headers, maxBodyBytes)) : bytes, bodyLate)
+}
+
+/** Decompresses a body, unless a parser has: it may leave the header. */
+async function decompressed(bytes: Uint8Array, headers: Delivery['headers'], maxBodyBytes: number) {
+  if (headers.get('content-encoding')?.toLowerCase() !== 'gzip' || !isGzip(bytes)) return bytes
+  const body = await gunzip(bytes, maxBodyBytes)
+  if (body === 'too_large') throw tooLarge(maxBodyBytes)
+  if (body === 'invalid') throw rejected('malformed', 'the body is not valid gzip')
+  return body
 }
 
 function bodyLate(): never {
@@ -73,7 +87,7 @@ function written(body: ParsedBody, { name, needsBytes }: Verifier): Uint8Array {
   if (body.parsed === undefined) throw bodyConsumed(body, 'left no body')
   if (needsBytes) throw bodyConsumed(body, `${name} needs the exact bytes`)
   try {
-    return encoder.encode(JSON.stringify(body.parsed))
+    return encoder.encode(writeRounded(body.parsed))
   } catch {
     // Not JSON. Parsing rejects it.
     return noBytes
@@ -179,6 +193,28 @@ export function accept(
   try {
     const acceptance = inbox.accept(accepted, waitUntil && { waitUntil })
     return isPromise(acceptance) ? acceptance.then(checkRoom, unavailable) : checkRoom(acceptance)
+  } catch (error) {
+    return unavailable(error)
+  }
+}
+
+/**
+ * Accepts several events: in one step, if the inbox has one. Otherwise one after the other: if that fails halfway, those before
+ * are duplicates when the sender repeats the delivery.
+ * @throws as {@link accept}
+ */
+export async function acceptAll(
+  inbox: Inbox,
+  accepted: readonly AcceptedEvent[],
+  waitUntil: AcceptOptions['waitUntil'],
+): Promise<readonly ('accepted' | 'duplicate')[]> {
+  const outcomes: ('accepted' | 'duplicate')[] = []
+  if (inbox.acceptAll === undefined) {
+    for (const each of accepted) outcomes.push(await accept(inbox, each, waitUntil))
+    return outcomes
+  }
+  try {
+    return (await inbox.acceptAll(accepted, waitUntil && { waitUntil })).map(checkRoom)
   } catch (error) {
     return unavailable(error)
   }

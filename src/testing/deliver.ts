@@ -37,7 +37,8 @@ const rules: Rules<DeliverOptions> = {
 export interface Delivered extends Acknowledgement {
   /**
    * With a memory inbox, for the first delivery of an event: resolves after its last attempt, with `handled`, or with
-   * `failed` for a dead letter. With `sqliteInbox`: waits too, and resolves with `undefined`. Otherwise resolves at once.
+   * `failed` for a dead letter. With `sqliteInbox`: waits too, and resolves with `undefined`. Of a list of events: with an array.
+   * Otherwise resolves at once.
    */
   readonly handled: Promise<unknown>
 }
@@ -59,14 +60,15 @@ export async function deliver<Of extends AnySender = MediaService>(
 ): Promise<Delivered> {
   if (typeof receiver?.receive !== 'function')
     throw invalid('deliver: give it a receiver; are the parentheses of createReceiver() missing?')
-  let handled: Promise<unknown> = Promise.resolve()
+  const waited: Promise<unknown>[] = []
   const acknowledgement = await receiver.receive({
     ...(await makeDelivery(bodyFor(receiver.sender, payload), options)),
     waitUntil: (promise) => {
-      handled = promise
+      waited.push(promise)
     },
   })
-  return { ...acknowledgement, handled }
+  const [first = Promise.resolve(), ...others] = waited
+  return { ...acknowledgement, handled: others.length > 0 ? Promise.all(waited) : first }
 }
 
 /** Only you know the payloads of your own sender: they are sent unchecked. */

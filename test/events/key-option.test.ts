@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { KeyInput } from '../../src/events/kept-input.ts'
 import { mediaService } from '../../src/events/media-service/sender.ts'
-import { parseEvent } from '../../src/events/parse.ts'
-import type { DeliveryReport, EventKeySource, Verification } from '../../src/index.ts'
+import { parseDelivery } from '../../src/events/parse.ts'
+import type { DeliveryReport, EventKeySource, MediaEvent, Verification } from '../../src/index.ts'
 import { untyped } from '../support/untyped.ts'
 import { eventOf, flat, receive } from './received.ts'
 
@@ -123,13 +123,11 @@ test('a key from a function stays apart from those that inboxes make, and may be
 
 describe('an unreadable delivery that is parsed again, without its headers,', () => {
   const keyInput = new KeyInput()
-  const parse = (keySource: EventKeySource) =>
-    parseEvent(
-      { sender: mediaService, keySource, keyInput },
-      new TextEncoder().encode(JSON.stringify(flat)),
-      undefined,
-      { eventId: 'id-7' },
-    )
+  const parse = async (keySource: EventKeySource) => {
+    const parsing = { sender: mediaService, keySource, keyInput, maxValues: 100 }
+    const body = new TextEncoder().encode(JSON.stringify(flat))
+    return (await parseDelivery(parsing, body, undefined, { eventId: 'id-7' })) as MediaEvent
+  }
 
   test('keeps the id that was taken from its header', async () => {
     expect((await parse({ header: 'x-event-id' })).key).toBe('id-7')

@@ -2,7 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { KeyInput } from '../../src/events/kept-input.ts'
 import { mediaService } from '../../src/events/media-service/sender.ts'
-import { parseEvent } from '../../src/events/parse.ts'
+import { parseDelivery } from '../../src/events/parse.ts'
+import type { MediaEvent } from '../../src/index.ts'
 import { encodePayload, type Payload, samplePayload } from '../../src/testing/index.ts'
 import { envelope, eventOf, flat } from './received.ts'
 
@@ -10,8 +11,9 @@ const delivery = { method: 'POST', url: '/', headers: new Headers(), body: new U
 
 /** Returns the event key of a delivery with this payload. */
 async function keyOf(payload: object): Promise<string> {
-  const parsing = { sender: mediaService, keySource: undefined, keyInput: new KeyInput() }
-  return (await parseEvent(parsing, new TextEncoder().encode(JSON.stringify(payload)), delivery)).key
+  const parsing = { sender: mediaService, keySource: undefined, keyInput: new KeyInput(), maxValues: 100 }
+  const parsed = await parseDelivery(parsing, new TextEncoder().encode(JSON.stringify(payload)), delivery)
+  return (parsed as MediaEvent).key
 }
 
 const sample = samplePayload('encoding.finished')

@@ -4,6 +4,7 @@ import { type AddressInfo, connect } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fetchHandler } from '../../adapters/fetch.ts'
 import { nodeHandler } from '../../adapters/node.ts'
+import { mediaService } from '../../src/events/media-service/sender.ts'
 import { headerToken, hmacSignature, type ReceiverOptions, type Verifier } from '../../src/index.ts'
 import { readBody } from '../../src/receiver/steps.ts'
 import { untyped } from '../support/untyped.ts'
@@ -88,7 +89,7 @@ describe('the body of a delivery', () => {
   ])('leaves nothing behind that waits for its time limit once it %s', async (_, body) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
-    await Promise.allSettled([readBody({ ...post, body }, token, 100, 10_000)])
+    await Promise.allSettled([readBody({ ...post, body }, mediaService.body, token, 100, 10_000)])
     expect(vi.getTimerCount()).toBe(0)
   })
 

@@ -7,7 +7,7 @@ import { listening, receiverWith } from './listening-receiver.ts'
 import { payload, scenarios, sensitive, testPayload } from './scenarios.ts'
 
 const table = Object.entries(scenarios)
-const successes = ['accepted', 'duplicate', 'ignored', 'test', 'handled']
+const successes = ['accepted', 'duplicate', 'ignored', 'test', 'handled', 'challenge']
 const text = (value: unknown) => inspect(value, { depth: null, maxStringLength: null, maxArrayLength: null })
 const leaked = (value: unknown) => Object.values(sensitive).filter((marker) => text(value).includes(marker))
 

@@ -78,6 +78,12 @@ export const scenarios: Record<DeliveryOutcome, Scenario> = {
     event: true,
     run: (given) => send(given, {}, JSON.stringify(testPayload)),
   },
+  challenge: {
+    status: 200,
+    level: 'debug',
+    event: false,
+    run: (given) => send(given, { challenge: ({ payload }) => payload && 'the answer' }),
+  },
   handled: { status: 200, level: 'debug', event: true, run: (given) => send(given, { ack: 'handled' }) },
   unauthorized: {
     status: 401,

@@ -103,7 +103,7 @@ describe('an unreadable delivery', () => {
     const { parse } = subject({ eventKey: { header: 'x-id' } })
     const body = encodePayload(samplePayload('encoding.finished'))
     const unreadable = { reason: 'no', receivedAt: new Date(), eventId: 'id-7', body }
-    expect(await parse(unreadable)).toMatchObject({ type: 'encoding.finished', key: 'id-7' })
+    expect(await parse(unreadable)).toMatchObject([{ type: 'encoding.finished', key: 'id-7' }])
   })
 
   test('is answered 400, and the error is logged, if the inbox fails to keep it', async () => {

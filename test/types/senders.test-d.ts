@@ -52,6 +52,41 @@ const mux = defineSender({
 const receiver = createReceiver({ sender: mux, verify: unverified() })
 
 describe('a sender', () => {
+  test('may read lists, forms and nothing, and knows its data all the same', () => {
+    const listed = defineSender({
+      name: 'listed',
+      events: { done: z.object({ n: z.number() }) },
+      read: (list: { film: string }[], _, { text }) =>
+        text === '[]' ? undefined : list.map((data) => ({ type: 'done', mediaId: data.film, data })),
+    })
+    const form = defineSender({
+      name: 'form',
+      body: 'form',
+      contentTypes: ['application/x-www-form-urlencoded'],
+      gzip: true,
+      identity: 'delivery',
+      events: { done: z.object({ n: z.string() }) },
+      read: ({ film, ...data }) => ({ type: 'done', mediaId: film, data }),
+    })
+    createReceiver({ sender: listed, verify: unverified() }).on('done', ({ data }) => {
+      expectTypeOf(data).toEqualTypeOf<{ n: number }>()
+    })
+    createReceiver({ sender: form, verify: unverified() }).on('done', ({ data }) => {
+      expectTypeOf(data).toEqualTypeOf<{ n: string }>()
+    })
+    const events = { done: z.object({}) }
+    // @ts-expect-error an event of a list has data of its own
+    defineSender({ name: 'x', events, read: () => [{ type: 'done', mediaId: 'm' }] })
+    // @ts-expect-error no format of bodies
+    defineSender({ name: 'x', events, body: 'xml', read: () => undefined })
+    // @ts-expect-error content types are a list
+    defineSender({ name: 'x', events, contentTypes: 'text/plain', read: () => undefined })
+    // @ts-expect-error no identity
+    defineSender({ name: 'x', events, identity: 'id', read: () => undefined })
+    // @ts-expect-error read cannot be async
+    defineSender({ name: 'x', events, read: async () => undefined })
+  })
+
   test('knows the types of its data, by its schemas', () => {
     expectTypeOf(mux).toEqualTypeOf<Sender<{ 'video.asset.ready': Ready; 'video.asset.errored': Errored }>>()
     expectTypeOf<TypeOf<typeof mux>>().toEqualTypeOf<'video.asset.ready' | 'video.asset.errored'>()

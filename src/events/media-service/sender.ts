@@ -1,7 +1,7 @@
 import type { MaybePromise } from '../../internal/maybe-promise.ts'
+
 import type { UnknownEventType } from '../event.ts'
-import type { JsonObject } from '../json.ts'
-import { readTime } from '../json.ts'
+import { type JsonObject, jsonTypes, parseJsonObject, readTime } from '../json.ts'
 import { bounded, keyOfBody } from '../key.ts'
 import type { Origin } from '../sender.ts'
 import type { MediaService } from '../types.ts'
@@ -13,6 +13,7 @@ export const mediaService: MediaService = {
   name: 'media-service',
   types: eventTypes,
   headers: [],
+  body: { ...jsonTypes, gzip: false, parse: parseJsonObject },
   read: readWireEvent,
   readLookup(found) {
     const payload = toPayload(found as never)

@@ -1,8 +1,9 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { nodeHandler } from '../../../../adapters/node.ts'
+import { defaultMaxValues } from '../../../events/json.ts'
 import { KeyInput } from '../../../events/kept-input.ts'
 import { mediaService } from '../../../events/media-service/sender.ts'
-import { parseEvent } from '../../../events/parse.ts'
+import { isList, parseDelivery } from '../../../events/parse.ts'
 import type { Reading } from '../../../events/sender.ts'
 import type { MediaService } from '../../../events/types.ts'
 import {
@@ -34,9 +35,9 @@ const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 /** Reads the media service's payloads, and accepts any other sender's without knowing its fields. */
 const anySender: MediaService = {
   ...mediaService,
-  read(payload, headers) {
+  read(payload, headers, text) {
     try {
-      return mediaService.read(payload, headers)
+      return mediaService.read(payload, headers, text)
     } catch (error) {
       const { type } = payload
       if (mediaService.types.some((each) => each === type)) throw error
@@ -110,7 +111,9 @@ const pairFields = (raw: readonly string[]): [string, string][] =>
 
 async function tryParseEvent({ body }: ReceivedDelivery, delivery: Delivery): Promise<MediaEvent | undefined> {
   try {
-    return await parseEvent({ sender: anySender, keySource: undefined, keyInput: new KeyInput() }, body, delivery)
+    const parsing = { sender: anySender, keySource: undefined, keyInput: new KeyInput(), maxValues: defaultMaxValues }
+    const parsed = await parseDelivery(parsing, body, delivery)
+    return isList(parsed) ? undefined : parsed
   } catch {
     return undefined
   }

@@ -1,4 +1,4 @@
-import { parseJsonObject } from '../../../events/json.ts'
+import { decodeText, parseJsonObject } from '../../../events/json.ts'
 import type { MediaEvent } from '../../../events/media-service/catalogue.ts'
 import type { UnreadableDelivery } from '../../../inbox/reading.ts'
 import { guarded } from '../../../internal/guarded.ts'
@@ -34,7 +34,7 @@ export class Redaction {
   bytes({ body }: UnreadableDelivery): Uint8Array | undefined {
     if (this.#redact === undefined) return body
     try {
-      const shown = this.#shown(parseJsonObject(body))
+      const shown = this.#shown(parseJsonObject(decodeText(body)))
       return shown && encoder.encode(JSON.stringify(shown))
     } catch {
       return undefined

@@ -1,0 +1,58 @@
+import { WebhookError } from '../errors.ts'
+import type { DeliveryHeaders } from '../receiver/delivery.ts'
+import { exactNumbers } from './exact-numbers.ts'
+import { isObject, type JsonObject, parseJson } from './json.ts'
+
+/** How a sender writes its bodies. */
+export interface BodyFormat {
+  /** Tells whether the sender posts this content type. */
+  takes(contentType: string): boolean
+  /** The content types, for the error message. */
+  readonly contentTypes: string
+  /** True if bodies may be compressed. */
+  readonly gzip: boolean
+  /**
+   * Reads the payload: a JSON object, or a list.
+   * @throws WebhookError `malformed`, without quoting the body
+   */
+  parse(text: string, headers: DeliveryHeaders): JsonObject
+}
+
+/** The content types that a sender lists. */
+export function listedTypes(types: readonly string[]): Pick<BodyFormat, 'takes' | 'contentTypes'> {
+  const known = new Set(types.map((type) => type.toLowerCase()))
+  return {
+    takes: (contentType) => known.has((contentType.split(';', 1)[0] as string).trim().toLowerCase()),
+    contentTypes: types.join(' or '),
+  }
+}
+
+/** Parses JSON: an object, or a list of them. Numbers that JavaScript would round become strings. */
+export function parseExactly(text: string): JsonObject {
+  const value = parseJson(text)
+  if (!isObject(value)) throw new WebhookError('malformed', 'the body is neither a JSON object nor a list')
+  const exact = exactNumbers(text)
+  return exact === text ? value : (parseJson(exact) as JsonObject)
+}
+
+/**
+ * Parses `application/x-www-form-urlencoded`. A field that comes twice is malformed: which of the two is signed, or meant?
+ * @throws WebhookError `malformed`
+ */
+export function parseForm(text: string): JsonObject {
+  try {
+    // `URLSearchParams` replaces what is not UTF-8.
+    decodeURIComponent(text)
+  } catch {
+    throw new WebhookError('malformed', 'the body is not a form in UTF-8')
+  }
+  const fields = new Map<string, string>()
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (fields.has(name)) throw new WebhookError('malformed', `field ${name.slice(0, maxName)}: sent more than once`)
+    fields.set(name, value)
+  }
+  return Object.fromEntries(fields)
+}
+
+/** Names can come from anyone. */
+const maxName = 100
