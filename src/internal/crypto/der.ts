@@ -83,9 +83,11 @@ function readTime({ tag, content }: Value): number {
 export function readEcdsaSignature(der: Bytes): Bytes | undefined {
   try {
     const [sequence, ...others] = readValues(der)
-    const numbers = readValues(sequence?.content).map(({ content }) => toHex(content).replace(/^(?:00)+/, ''))
-    const hex = numbers.map((number) => number.padStart(64, '0')).join('')
-    return others.length === 0 && numbers.length === 2 && hex.length === 128 ? decodeHex(hex) : undefined
+    const numbers = readValues(sequence?.content)
+    const tags = [sequence, ...numbers, ...others].map((value) => value?.tag)
+    if (tags.join() !== '48,2,2') return undefined
+    const hex = numbers.map(({ content }) => toHex(content).replace(/^00/, '').padStart(64, '0')).join('')
+    return hex.length === 128 ? decodeHex(hex) : undefined
   } catch {
     return undefined
   }
