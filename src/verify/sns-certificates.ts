@@ -5,8 +5,7 @@ import { requestsEndWork } from '../internal/requests.ts'
 import { within } from '../internal/timers.ts'
 import { decoder } from '../internal/utf8.ts'
 
-/** The part of `fetch` that certificates need. */
-export type FetchCertificate = (url: string, init: { redirect: 'manual'; signal: AbortSignal }) => Promise<Response>
+type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
 /** A certificate with its key, by the `SignatureVersion` that is verified with it. */
 export interface SigningCertificate extends Certificate {
@@ -20,7 +19,7 @@ const maxBytes = 16_384
 const timeoutMs = 5_000
 
 /** Returns a function that fetches each certificate once, and again after that failed. Calls share a fetch. */
-export function certificateCache(fetch: FetchCertificate): (url: string) => Promise<SigningCertificate> {
+export function certificateCache(fetch: Fetch): (url: string) => Promise<SigningCertificate> {
   const kept = new Map<string, MaybePromise<SigningCertificate>>()
   const keep = (url: string, certificate: MaybePromise<SigningCertificate>) => {
     const [oldest = url] = kept.keys()
@@ -45,7 +44,7 @@ export function certificateCache(fetch: FetchCertificate): (url: string) => Prom
   }
 }
 
-async function fetchCertificate(fetch: FetchCertificate, url: string): Promise<SigningCertificate> {
+async function fetchCertificate(fetch: Fetch, url: string): Promise<SigningCertificate> {
   const stop = new AbortController()
   const pem = await within(timeoutMs, download(fetch, url, stop.signal), () => {
     stop.abort()
@@ -57,7 +56,7 @@ async function fetchCertificate(fetch: FetchCertificate, url: string): Promise<S
   return { ...certificate, keys: { 1: publicKey('rsa-sha1', spki), 2: publicKey('rsa-sha256', spki) } }
 }
 
-async function download(fetch: FetchCertificate, url: string, signal: AbortSignal): Promise<string> {
+async function download(fetch: Fetch, url: string, signal: AbortSignal): Promise<string> {
   // Workers refuse redirect 'error'. The answer to 'manual' is not ok.
   const response = await fetch(url, { redirect: 'manual', signal })
   if (!response.ok) throw new Error(`${url} was answered ${response.status}`)

@@ -2,7 +2,7 @@ import { verifySignature } from '#crypto'
 import { aFunction, checkOptions, isPlainObject, type Rule, required } from '../internal/check-options.ts'
 import { decodeBase64 } from '../internal/crypto/encoding.ts'
 import { fatalDecoder } from '../internal/utf8.ts'
-import { certificateCache, type FetchCertificate, type SigningCertificate } from './sns-certificates.ts'
+import { certificateCache, type SigningCertificate } from './sns-certificates.ts'
 import { notVerified, type Verifier, verified } from './verifier.ts'
 
 /** The options of `snsSignature`. */
@@ -13,7 +13,7 @@ export interface SnsSignatureOptions {
    * Fetches Amazon's certificates.
    * @defaultValue the `fetch` of the runtime
    */
-  readonly fetch?: FetchCertificate
+  readonly fetch?: (url: string, init: RequestInit) => Promise<Response>
   /**
    * The clock, in ms since the epoch.
    * @defaultValue Date.now

@@ -199,7 +199,7 @@ export function testPublicKeys(crypto: string): void {
       expect(await verdict(make(pem(publicKey)), deliveryWith())).toMatch(/is missing$/)
     })
 
-    test('does not verify with the key of another algorithm', () => {
+    test('cannot be built with the key of another algorithm', () => {
       for (const [otherName, { pair }] of Object.entries(schemes))
         if (otherName !== name) expect(messageOfBuild(() => make(pem(pair().publicKey)))).toMatch(/must be one for/)
     })

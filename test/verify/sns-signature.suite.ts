@@ -131,7 +131,7 @@ export function testSns(crypto: string): void {
       ['an unsigned subject', { ...sign(withoutSubject), Subject: 'Encoded' }],
       ['a removed subject', { ...sign(notification), Subject: undefined }],
       ['the type of a confirmation', { ...confirmation, ...sign(withoutSubject), Type: 'SubscriptionConfirmation' }],
-      ['no signature bytes of a key', { ...sign(notification), Signature: 'AAAA' }],
+      ['a signature of three bytes', { ...sign(notification), Signature: 'AAAA' }],
     ])('does not verify %s', async (_, message) => {
       expect(await ask(make(), message)).toEqual(rejected(/^the signature does not match$/))
     })
@@ -164,7 +164,7 @@ export function testSns(crypto: string): void {
       ['SignatureVersion', ['', '0', '3', 'constructor', 1, 2, null, ['2']]],
       ['TopicArn', ['', `${topicArn}2`, topicArn.toUpperCase(), [topicArn], 1, null]],
       ['Subject', [1, {}, ['Encoded'], 'a\nb']],
-    ])('does not verify %s that is none, and fetches nothing', async (name, values) => {
+    ])('does not verify a wrong %s, and fetches nothing', async (name, values) => {
       const fetch = vi.fn(answering(ownCertificate))
       for (const value of values) {
         const message = { ...sign(notification), [name]: value }
@@ -256,7 +256,7 @@ export function testSns(crypto: string): void {
     test('answers 503 if the certificate does not come within 5 s, and tries again', async () => {
       vi.useFakeTimers()
       onTestFinished(() => void vi.useRealTimers())
-      const signals: AbortSignal[] = []
+      const signals: RequestInit['signal'][] = []
       const stalled: SnsSignatureOptions['fetch'] = (_, { signal }) => {
         signals.push(signal)
         return new Promise(() => {})
@@ -266,7 +266,7 @@ export function testSns(crypto: string): void {
         const asked = ask(verifier, sign(notification))
         await vi.advanceTimersByTimeAsync(5_000)
         expect(await asked).toEqual(unavailable(/within 5000 ms/))
-        expect(signals.map(({ aborted }) => aborted)).toEqual(Array(count).fill(true))
+        expect(signals.map((signal) => signal?.aborted)).toEqual(Array(count).fill(true))
       }
     })
 
