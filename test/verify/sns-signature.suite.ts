@@ -212,6 +212,7 @@ export function testSns(crypto: string): void {
       'https://sns.s3.amazonaws.com/a.pem',
       'https://sns.s3-us-west-2.amazonaws.com/a.pem',
       'https://sns.s3.us-east-1.amazonaws.com/a.pem',
+      'https://sns.us-east.amazonaws.com/a.pem',
       'https://sns.us-east-1.amazonaws.com/?Action=a.pem',
       'https://sns.us-east-1.amazonaws.com/a.pem?b',
       'https://sns.us-east-1.amazonaws.com/a.pem#b',
