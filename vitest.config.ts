@@ -59,7 +59,7 @@ const alone = [
   // They count the timers of their process, or run all of them.
   'test/{service/client/aborting,inbox/operations/replay-all,operate/dashboard/acting/bulk-actions,internal/{timers,scheduling},receiver/{closing,reading}}.test.ts',
   'test/{idempotency/{leases,claims},inbox/memory/{expectations,timers},handlers/limiter,adapters/{fastify,close-server}}.test.ts',
-  'test/{internal,inbox}/**/workers*.test.ts',
+  'test/{internal,inbox,verify}/**/workers*.test.ts',
   'test/simulation/*.test.ts',
 ]
 

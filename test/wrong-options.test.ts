@@ -20,6 +20,8 @@ import {
   hmacSignature,
   lruStore,
   memoryInbox,
+  publicKeySignature,
+  snsSignature,
   standardWebhooks,
   timestampedSignature,
   unverified,
@@ -73,15 +75,17 @@ const pool = { connect() {}, options: {}, on() {} }
 const namespace = { idFromName() {}, get() {} }
 const client = createClient({ accessToken: 'token' }, { baseUrl: 'http://127.0.0.1:1' })
 const limits = { concurrency: 'number', maxWaiting: 'number', maxDeadLetters: 'number', ttlMs: 'number' } as const
-const hmac = {
+const signatureHeader = {
+  header: 'text',
   algorithm: 'word',
   encoding: 'word',
   prefix: 'text',
-  separator: 'text',
   timestamp: 'object',
   signed: 'word',
   now: 'function',
 } as const
+const hmac = { ...signatureHeader, separator: 'text' } as const
+const publicKey = 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a'
 
 const functions: readonly PublicFunction[] = [
   {
@@ -183,13 +187,31 @@ const functions: readonly PublicFunction[] = [
     name: 'hmacSignature',
     call: hmacSignature,
     valid: { secret, header: 'x-s' },
-    kinds: { secret: 'list', header: 'text', ...hmac },
+    kinds: { secret: 'list', ...hmac },
   },
   {
     name: 'hmacSignature: timestamp',
     call: (timestamp) => hmacSignature({ secret, header: 'x-s', timestamp }),
     valid: { header: 'x-t' },
     kinds: { header: 'text', toleranceSeconds: 'number' },
+  },
+  {
+    name: 'publicKeySignature',
+    call: publicKeySignature,
+    valid: { publicKey, header: 'x-s' },
+    kinds: { publicKey: 'list', ...signatureHeader },
+  },
+  {
+    name: 'publicKeySignature: timestamp',
+    call: (timestamp) => publicKeySignature({ publicKey, header: 'x-s', timestamp }),
+    valid: { header: 'x-t' },
+    kinds: { header: 'text', toleranceSeconds: 'number' },
+  },
+  {
+    name: 'snsSignature',
+    call: snsSignature,
+    valid: { topicArn: 'arn:aws:sns:us-east-1:123456789012:media' },
+    kinds: { topicArn: 'list', fetch: 'function', now: 'function' },
   },
   {
     name: 'standardWebhooks',

@@ -4,8 +4,9 @@ import { decodeBase64, encodeBytes } from '../internal/crypto/encoding.ts'
 import { encoder } from '../internal/utf8.ts'
 import { type BasicAuthOptions, basicAuth } from '../verify/basic-auth.ts'
 import { type HeaderTokenOptions, headerToken } from '../verify/header-token.ts'
-import { type HmacSignatureOptions, hmacSignature, signedPrefixOf } from '../verify/hmac-signature.ts'
+import { type HmacSignatureOptions, hmacSignature } from '../verify/hmac-signature.ts'
 import { type GetSecrets, readSecrets, type Secrets } from '../verify/secrets.ts'
+import { signedPrefixOf } from '../verify/signature-header.ts'
 import { type StandardWebhooksOptions, standardWebhooks } from '../verify/standard-webhooks.ts'
 import { type TimestampedSignatureOptions, timestampedSignature } from '../verify/timestamped-signature.ts'
 import { type UrlTokenOptions, urlToken } from '../verify/url-token.ts'
@@ -79,7 +80,7 @@ export function signWithBasicAuth(options: BasicAuthOptions): Signer {
 export function signWithHmac(options: HmacSignatureOptions): Signer {
   hmacSignature(options)
   const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', timestamp, now = Date.now } = options
-  const fill = signedPrefixOf(options)
+  const fill = signedPrefixOf('hmacSignature', options)
   const key = hmacKey(algorithm, encoder.encode(firstSecret(options.secret)))
   return async (draft) => {
     const time = unixSeconds(now)

@@ -102,7 +102,8 @@ const invalid = (message: string): WebhookError => new WebhookError('invalid_opt
 function secretFault(secret: unknown): string | undefined {
   if (typeof secret !== 'string') return 'is not a string (is an environment variable unset?)'
   if (secret === '') return 'is empty (is an environment variable unset?)'
-  if (secret.trim() !== secret) {
+  // A PEM ends in a newline.
+  if (secret.trim() !== secret && !secret.startsWith('-----BEGIN ')) {
     return 'begins or ends with white space (a newline at the end of the file or variable it was read from?)'
   }
   return undefined

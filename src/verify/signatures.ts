@@ -8,7 +8,7 @@ import { notVerified, type Verification } from './verifier.ts'
 export const maxSignatures = 16
 
 /** The signatures of a delivery and what they sign. */
-interface Signed {
+export interface Signed {
   readonly signatures: readonly string[]
   /** Precedes the body in the signed content. */
   readonly prefix: string

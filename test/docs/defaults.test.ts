@@ -52,8 +52,8 @@ const interfaces: Readonly<Record<string, readonly string[]>> = {
   durableObjectStore: ['DurableObjectStoreOptions'],
   createClient: ['ClientOptions'],
   createEmulator: ['EmulatorOptions'],
-  hmacSignature: ['HmacSignatureOptions'],
-  'hmacSignature.timestamp': ['HmacSignatureOptions.timestamp'],
+  hmacSignature: ['HmacSignatureOptions', 'SignatureHeaderOptions'],
+  'hmacSignature.timestamp': ['SignatureHeaderOptions.timestamp'],
   timestampedSignature: ['TimestampedSignatureOptions'],
 }
 

@@ -36,6 +36,8 @@ test('the exported names grow only in a reviewed change', () => {
         "lifecycleKey",
         "lruStore",
         "memoryInbox",
+        "publicKeySignature",
+        "snsSignature",
         "standardWebhooks",
         "timestampedSignature",
         "unverified",

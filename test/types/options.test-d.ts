@@ -21,7 +21,9 @@ import {
   type MediaEvent,
   memoryInbox,
   type PartialFinishedEvent,
+  publicKeySignature,
   type Receiver,
+  snsSignature,
   standardWebhooks,
   timestampedSignature,
   unverified,
@@ -141,6 +143,10 @@ describe('verifiers', () => {
     headerToken({ secret: secrets, header: 'x-token' })
     basicAuth({ username: 'media', password: secrets })
     hmacSignature({ secret: secrets, header: 'x-signature', timestamp: { header: 'x-timestamp' } })
+    publicKeySignature({ publicKey: secrets, header: 'x-s', timestamp: { header: 'x-t' }, signed: '{timestamp}{body}' })
+    snsSignature({ topicArn: secrets })
+    snsSignature({ topicArn: 'arn', fetch, now: () => 0 })
+    snsSignature({ topicArn: 'arn', fetch: (url, { redirect, signal }) => fetch(url, { redirect, signal }) })
     standardWebhooks({ secret: secrets })
     timestampedSignature({ secret: secrets, header: 'mux-signature', time: 't', signature: 'v1' })
   })
@@ -152,6 +158,7 @@ describe('verifiers', () => {
       headerToken({ secret, header: 'x-token' })
       basicAuth({ username: 'media', password: secret })
       hmacSignature({ secret, header: 'x-signature' })
+      publicKeySignature({ publicKey: secret, header: 'x-signature' })
       standardWebhooks({ secret })
       timestampedSignature({ secret, header: 'mux-signature' })
     }
@@ -165,6 +172,7 @@ describe('verifiers', () => {
     urlToken({ secret: () => 's' })
     headerToken({ secret: async () => ['new', 'old'], header: 'x-token' })
     basicAuth({ username: 'media', password: () => ({ acme: 's' }) })
+    publicKeySignature({ publicKey: async () => ['new', 'old'], header: 'x-signature' })
     standardWebhooks({ secret: async (): Promise<string | undefined> => undefined })
     hmacSignature({
       header: 'x-signature',
@@ -201,6 +209,10 @@ describe('verifiers', () => {
     basicAuth({ username: 'media' })
     // @ts-expect-error the secret is missing
     hmacSignature({ header: 'x-signature' })
+    // @ts-expect-error the public key is missing
+    publicKeySignature({ header: 'x-signature' })
+    // @ts-expect-error the topic is missing
+    snsSignature({})
     // @ts-expect-error the secret is missing
     standardWebhooks({})
     // @ts-expect-error the secret is missing
@@ -222,6 +234,14 @@ describe('verifiers', () => {
     hmacSignature({ secret: 's', header: 'x', encoding: 'base64url' })
     // @ts-expect-error it must cover the body
     hmacSignature({ secret: 's', header: 'x', signed: '{url}' })
+    // @ts-expect-error ed25519, rsa-sha256 or ecdsa-sha256
+    publicKeySignature({ publicKey: 'k', header: 'x', algorithm: 'rsa-sha1' })
+    // @ts-expect-error one signature in the header
+    publicKeySignature({ publicKey: 'k', header: 'x', separator: ',' })
+    // @ts-expect-error it must cover the body
+    publicKeySignature({ publicKey: 'k', header: 'x', signed: '{timestamp}' })
+    // @ts-expect-error topics are text
+    snsSignature({ topicArn: [7] })
     // @ts-expect-error webhook or svix
     standardWebhooks({ secret: 's', headers: 'x' })
     // @ts-expect-error a timestamp has a header

@@ -4,6 +4,7 @@ import {
   basicAuth,
   headerToken,
   hmacSignature,
+  publicKeySignature,
   standardWebhooks,
   timestampedSignature,
   urlToken,
@@ -41,6 +42,15 @@ test.each<[string, Verifier, Record<string, string>, RegExp]>([
     hmacSignature({ secret, header: 'x-signature' }),
     { 'x-signature': 'a'.repeat(longest) },
     /no signature matches/,
+  ],
+  [
+    'publicKeySignature',
+    publicKeySignature({
+      publicKey: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
+      header: 'x-s',
+    }),
+    { 'x-s': 'a'.repeat(longest) },
+    /no public key matches/,
   ],
   [
     'timestampedSignature',

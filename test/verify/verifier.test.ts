@@ -5,6 +5,8 @@ import {
   type DeliveryReport,
   headerToken,
   hmacSignature,
+  publicKeySignature,
+  snsSignature,
   standardWebhooks,
   timestampedSignature,
   unverified,
@@ -41,6 +43,8 @@ test.each<[string, (options: never) => unknown]>([
   ['headerToken', headerToken],
   ['basicAuth', basicAuth],
   ['hmacSignature', hmacSignature],
+  ['publicKeySignature', publicKeySignature],
+  ['snsSignature', snsSignature],
   ['standardWebhooks', standardWebhooks],
   ['timestampedSignature', timestampedSignature],
 ])('%s without options throws invalid_option', (_, make) => {

@@ -2,12 +2,16 @@ import { createHash } from 'node:crypto'
 import { expect, test, vi } from 'vitest'
 import { createReceiver, urlToken } from '../../src/index.ts'
 import { deliver, samplePayload, signWithUrlToken } from '../../src/testing/index.ts'
+import { testPublicKeys } from './public-key-signature.suite.ts'
 import { testSchemes } from './schemes.suite.ts'
+import { testSns } from './sns-signature.suite.ts'
 
 // The implementation that runtimes without node:crypto load.
 vi.mock('#crypto', () => import('../../src/internal/crypto/web.ts'))
 
 testSchemes('with WebCrypto')
+testPublicKeys('with WebCrypto')
+testSns('with WebCrypto')
 
 test('with WebCrypto, long event keys get the same hash as with node:crypto', async () => {
   const keys: string[] = []

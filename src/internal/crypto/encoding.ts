@@ -4,6 +4,12 @@ export type HashAlgorithm = 'sha1' | 'sha256' | 'sha512'
 /** How a signature is written in a header. */
 export type SignatureEncoding = 'hex' | 'base64'
 
+/** How a private key signs: RSA with PKCS#1 v1.5 padding, ECDSA on P-256 with signatures in DER. */
+export type PublicKeyAlgorithm = 'ed25519' | 'rsa-sha256' | 'ecdsa-sha256'
+
+/** With what only Amazon SNS still signs with. */
+export type VerifiableAlgorithm = PublicKeyAlgorithm | 'rsa-sha1'
+
 export function encodeBytes(bytes: Uint8Array, encoding: SignatureEncoding): string {
   return encoding === 'base64' ? btoa(String.fromCharCode(...bytes)) : toHex(bytes)
 }
@@ -16,4 +22,10 @@ export const toHex = (bytes: Uint8Array): string =>
 export function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
   if (!/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)$/.test(text)) return undefined
   return Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
+}
+
+/** Decodes hex. `undefined` if malformed or empty. */
+export function decodeHex(text: string): Uint8Array<ArrayBuffer> | undefined {
+  if (!/^(?:[0-9a-f]{2})+$/i.test(text)) return undefined
+  return Uint8Array.from({ length: text.length / 2 }, (_, i) => Number.parseInt(text.slice(2 * i, 2 * i + 2), 16))
 }

@@ -1,5 +1,5 @@
-import { hash, timingSafeEqual } from 'node:crypto'
-import type { HashAlgorithm, SignatureEncoding } from './encoding.ts'
+import { createPublicKey, hash, type KeyObject, timingSafeEqual, verify } from 'node:crypto'
+import type { HashAlgorithm, SignatureEncoding, VerifiableAlgorithm } from './encoding.ts'
 
 // `#crypto` on Node, with the same exports as web.ts.
 
@@ -52,4 +52,28 @@ export function equalText(text: string, expected: string): boolean {
   // UTF-16, because UTF-8 maps all lone surrogates to the same bytes.
   const [bytes, expectedBytes] = [Buffer.from(text, 'utf16le'), Buffer.from(expected, 'utf16le')]
   return bytes.byteLength === expectedBytes.byteLength && timingSafeEqual(bytes, expectedBytes)
+}
+
+const signedHashes = { ed25519: null, 'rsa-sha1': 'sha1', 'rsa-sha256': 'sha256', 'ecdsa-sha256': 'sha256' } as const
+
+/** A public key prepared for {@link verifySignature}. */
+export interface PublicKey {
+  readonly algorithm: VerifiableAlgorithm
+  readonly key: KeyObject
+}
+
+/** Throws for bytes that are no key. Check first that they have the form of one, with `isSpki`. */
+export function publicKey(algorithm: VerifiableAlgorithm, spki: Uint8Array): PublicKey {
+  return { algorithm, key: createPublicKey({ key: Buffer.from(spki), format: 'der', type: 'spki' }) }
+}
+
+/** Returns whether `prefix` (as UTF-8) followed by `content` was signed with the private key. */
+export function verifySignature(
+  { algorithm, key }: PublicKey,
+  prefix: string,
+  content: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  // WebCrypto would warn that Ed25519 is experimental in Node 20.
+  return verify(signedHashes[algorithm], Buffer.concat([Buffer.from(prefix), content]), key, signature)
 }

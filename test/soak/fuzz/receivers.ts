@@ -10,8 +10,10 @@ import {
   createReceiver,
   headerToken,
   hmacSignature,
+  publicKeySignature,
   type Receiver,
   type ReceiverOptions,
+  snsSignature,
   standardWebhooks,
   timestampedSignature,
   unverified,
@@ -36,6 +38,14 @@ export interface FuzzedReceiver {
 
 const signed = anyOf(
   hmacSignature({ secret: 'a shared secret', header: 'x-signature', timestamp: { header: 'x-timestamp' } }),
+  publicKeySignature({
+    publicKey: 'd75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a',
+    header: 'x-signature-ed25519',
+  }),
+  snsSignature({
+    topicArn: 'arn:aws:sns:us-east-1:123456789012:media',
+    fetch: () => Promise.reject(new Error('offline')),
+  }),
   standardWebhooks({ secret: 'whsec_c2VjcmV0IHNlY3JldCBzZWNyZXQh' }),
   timestampedSignature({ secret: 'a signing secret', header: 'mux-signature' }),
   basicAuth({ username: 'user', password: 'a password' }),

@@ -1,0 +1,3 @@
+import { testPublicKeys } from './public-key-signature.suite.ts'
+
+testPublicKeys('on Node')

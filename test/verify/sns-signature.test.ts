@@ -1,0 +1,3 @@
+import { testSns } from './sns-signature.suite.ts'
+
+testSns('on Node')
