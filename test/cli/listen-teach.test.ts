@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type AnySender, createReceiver, type Delivery, unverified, type Verifier } from '../../src/index.ts'
 import { type SigningOptions, signerFor } from '../../src/service/emulator/sending/signing.ts'
 import { makeDelivery } from '../../src/testing/index.ts'
+import { blocksOf, pageOf } from '../docs/pages.ts'
 import { postJson } from '../support/post-json.ts'
 import { silent } from '../support/silent.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -132,7 +133,7 @@ async function listen(args: readonly string[] = []) {
   }
 }
 
-const signed = async ({ sign, headers, body }: Service) => {
+const signed = async ({ sign, headers, body }: Omit<Service, 'read'>) => {
   const delivery = await makeDelivery(JSON.stringify(body), { headers, sign: signerFor(sign, 'msg_1') })
   return { ...delivery, body: new TextEncoder().encode(JSON.stringify(body)) }
 }
@@ -364,6 +365,19 @@ export const sender = defineSender({
 })
 
 describe('listen --write', () => {
+  test('writes what the documentation shows', async () => {
+    const { teach } = await listen()
+    const body = {
+      ...{ type: 'job.done', event_id: 'e-1', video_id: 'film', created_at: '2026-03-01T12:04:18Z' },
+      data: { seconds: 61.5, renditions: [{ name: '360p', url: 'https://example.com/360p' }], error: null },
+    }
+    const delivery = await signed({ sign: { scheme: 'hmac-signature', secret, header: 'x-signature' }, body })
+    const { fields, sender } = await teach(delivery.body, Object.fromEntries(delivery.headers as Headers))
+    const page = pageOf('commands')
+    expect(blocksOf(page).map(({ code }) => code)).toContain(sender)
+    expect(page.text).toContain(fields.map((field: string) => `    ${field}\n`).join(''))
+  })
+
   test('writes the sender to a new file, and extends it', async () => {
     const file = join(await temporaryFolder(), 'sender.ts')
     const { teach } = await listen(['--write', file])

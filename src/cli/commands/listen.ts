@@ -8,12 +8,12 @@ import { standardPort, startListening } from './listen/start-listening.ts'
 
 export const listen = defineCommand({
   name: 'listen',
-  summary: 'receives, prints and forwards deliveries, and finds the verifier for their sender',
+  summary: 'receives, prints and forwards deliveries, finds their verifier, and writes the sender of another service',
   details:
     'It accepts deliveries at any path, and from anyone unless you pass --verify. With --secret it finds the verifier\n' +
     "that accepts them and prints the code to paste. For an event that is not the media service's it prints the names and\n" +
-    'types of the fields, never their values, and a sender guessed from them. Credentials are masked. The sender gets the answer of this command,\n' +
-    'not of --forward-to. Saved files contain credentials, and only you can read them.',
+    'types of the fields, never their values, and a sender guessed from them. Credentials are masked. The sender gets\n' +
+    'the answer of this command, not of --forward-to. Saved files contain credentials, and only you can read them.',
   flags: {
     port: port(standardPort),
     verify: schemeChoice('reject deliveries that this scheme does not verify'),
