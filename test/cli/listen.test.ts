@@ -4,6 +4,7 @@ import * as verifiers from '../../src/index.ts'
 import { type SigningOptions, signerFor } from '../../src/service/emulator/sending/signing.ts'
 import { encodePayload, makeDelivery, samplePayload } from '../../src/testing/index.ts'
 import { postJson } from '../support/post-json.ts'
+import { faultsIn } from './compiled.ts'
 import { finish, start } from './program.ts'
 import { named, secret, secretOf } from './schemes.ts'
 
@@ -31,6 +32,9 @@ function paste(line: string, env: Record<string, string>): verifiers.Verifier {
   return new Function('process', ...names, `return ${javascript}`)({ env }, ...Object.values(verifiers))
 }
 
+/** Code that was printed to paste. */
+const printed: string[] = []
+
 /** Runs pasted code with the secret in the environment, and returns its verifier. */
 function pasteCode(code: string, env: Record<string, string>): verifiers.Verifier {
   const javascript = code.replace('MEDIA_WEBHOOKS_SECRET!', 'MEDIA_WEBHOOKS_SECRET').replace(': Verifier', '')
@@ -57,6 +61,7 @@ describe('listen with a secret', () => {
     const [{ lines, advice }] = await deliveries(1)
     expect(advice).toContain('The delivery proves its sender')
 
+    printed.push(`export const verify = ${lines[0]}`)
     const verifier = paste(lines[0], env)
     expect(await isVerified(verifier, options)).toBe(true)
     expect(await isVerified(verifier, withWrongSecret(options))).toBe(false)
@@ -100,6 +105,7 @@ describe('listen with a secret', () => {
       (time) => ({ 'x-sig': `t=${time}, v1=${'0'.repeat(64)}, v1=${hmacOf(`${time}.`).toUpperCase()}` }),
     ],
     ['another hash', (time) => ({ 'x-sig': `t=${time},v1=${hmacOf(`${time}.`, 'sha512')}` })],
+    ['a colon after the time', (time) => ({ 'x-sig': `t=${time},v1=${hmacOf(`${time}:`)}` })],
     ['two algorithms', () => ({ 'x-sig': `md5=${'0'.repeat(32)}; sha512=${hmacOf('', 'sha512')}` })],
     ['quotes', () => ({ authorization: `Signature keyId="media",signature="${hmacOf('', 'sha1', 'base64')}"` })],
     ['the time in another header', (time) => ({ 'x-sig': `a=b,v1=${hmacOf(`${time}.`)}`, 'x-time': time })],
@@ -114,6 +120,7 @@ describe('listen with a secret', () => {
     expect(advice).toMatch(/^The delivery proves its sender\. .* is the HMAC-SHA\d+ of .* Verify it with:$/)
     expect(lines).toHaveLength(1)
 
+    printed.push(`${lines[0]}\nexport { verify }`)
     const verifier = pasteCode(lines[0], { MEDIA_WEBHOOKS_SECRET: secret })
     const delivery = { url: '/hook', headers: new Headers(headers), body }
     expect(await verifier.verify(delivery)).toEqual({ verified: true })
@@ -139,14 +146,28 @@ describe('listen with a secret', () => {
     expect(headers).toContainEqual([header, expect.stringContaining('masked')])
   })
 
+  test('prints code that compiles', () => {
+    expect(printed).toHaveLength(named.length + inside.length)
+    const names = Object.keys(verifiers)
+    const codes = printed.map((code) => {
+      const used = [
+        ...names.filter((name) => code.includes(`${name}(`)),
+        ...(/: Verifier/.test(code) ? ['type Verifier'] : []),
+      ]
+      return `import { ${used.join(', ')} } from 'media-webhooks'\n${code}`
+    })
+    expect(faultsIn(codes)).toEqual([])
+  })
+
   test('describes a signature that no verifier of the package computes', async () => {
     const { url, deliveries } = await listen(['--secret', secret])
     const time = seconds()
-    await post(url, { 'x-sig': `t=${time},v1=${hmacOf(`${time}:`)}` })
+    const signature = Buffer.from(hmacOf(`${time}:`), 'hex').toString('base64url')
+    await post(url, { 'x-sig': `t=${time},v1=${signature}` })
     const [{ lines, advice }] = await deliveries(1)
     expect(lines).toEqual([])
     expect(advice).toBe(
-      'The delivery proves its sender. The hex text (after v1= in the header x-sig) is the HMAC-SHA256 of the time ' +
+      'The delivery proves its sender. The base64url text (after v1= in the header x-sig) is the HMAC-SHA256 of the time ' +
         "(after t= in the header x-sig), ':' and the body. No verifier of this package does that: write your own.",
     )
   })

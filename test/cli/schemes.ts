@@ -27,7 +27,22 @@ const signings: readonly (readonly [options: SigningOptions, flags: readonly str
     { scheme: 'hmac-signature', secret, header: 'x-signature', prefix: 'v1=', timestampHeader: 'x-time' },
     ['--header', 'x-signature', '--prefix', 'v1=', '--timestamp-header', 'x-time'],
   ],
+  [
+    {
+      ...{ scheme: 'hmac-signature', secret, header: 'x-slack-signature', prefix: 'v0=' },
+      ...{ timestampHeader: 'x-slack-request-timestamp', signed: 'v0:{timestamp}:{body}' },
+    },
+    [
+      ...['--header', 'x-slack-signature', '--prefix', 'v0=', '--signed', 'v0:{timestamp}:{body}'],
+      ...['--timestamp-header', 'x-slack-request-timestamp'],
+    ],
+  ],
+  [
+    { scheme: 'hmac-signature', secret, header: 'x-signature', signed: '{url}{body}' },
+    ['--header', 'x-signature', '--signed', '{url}{body}'],
+  ],
   [{ scheme: 'standard-webhooks', secret: standardSecret }, []],
+  [{ scheme: 'standard-webhooks', secret: standardSecret, headers: 'svix' }, ['--headers', 'svix']],
   [{ scheme: 'timestamped-signature', secret, header: 'mux-signature' }, ['--header', 'mux-signature']],
   [
     { scheme: 'timestamped-signature', secret, header: 'webhook-signature', time: 'time', signature: 'sig1' },

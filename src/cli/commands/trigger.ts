@@ -68,7 +68,7 @@ export const trigger = defineCommand({
     if (fault === 'reorder' && events.length === 1) throw new UsageError('--fault reorder goes with lifecycle')
 
     const options = { profile, timeScale, maxWaiting: outboxLimit, maxRecords: outboxLimit, clock: systemClock }
-    const delivered = deliveryPrinter(values, screen)
+    const delivered = deliveryPrinter({ ...values, headers: undefined }, screen)
     const outbox = new Outbox({ ...options, changes: new Changes(), triggered() {}, delivered })
     try {
       const behaviour = { format, ...(sign && { sign }), ...(fault && { fault }) }

@@ -4,7 +4,7 @@ import { looksSecret, queryEntries } from './mask.ts'
 
 // Ordinary headers, never credentials.
 const harmless =
-  /^(host|user-agent|content-(type|length|encoding)|accept(-.*)?|connection|transfer-encoding|date|webhook-(id|timestamp)|(x-)?forwarded(-.*)?|x-real-ip|traceparent|x-cloud-trace-context|via)$/i
+  /^(host|user-agent|content-(type|length|encoding)|accept(-.*)?|connection|transfer-encoding|date|(webhook|svix)-(id|timestamp)|(x-)?forwarded(-.*)?|x-real-ip|traceparent|x-cloud-trace-context|via)$/i
 const suspicious = /\bsig\b|auth|token|sign|secret|key|hmac|digest|cookie|password|credential/i
 // Splits a prefix such as `Bearer ` or `sha256=` from the credential.
 const prefixed = /^((?:(?:bearer|basic|token|hmac|signature|sha\d+|hmac-sha\d+|v\d+|sig\d+|time|t)[=:, ] ?)?)(.*)$/is

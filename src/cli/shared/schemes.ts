@@ -17,6 +17,8 @@ export const schemeFlags = {
   algorithm: choice(['sha1', 'sha256', 'sha512'], 'hmac-signature: the hash (default: sha256)'),
   encoding: choice(['hex', 'base64'], 'hmac-signature: the encoding of the signature (default: hex)'),
   timestampHeader: text('<name>', 'hmac-signature: the header of the time, if the signature covers time and body'),
+  signed: text('<template>', 'hmac-signature: what is signed, such as v0:{timestamp}:{body}'),
+  headers: choice(['webhook', 'svix'], "standard-webhooks: what the headers' names begin with (default: webhook)"),
   time: text('<name>', 'timestamped-signature: the name of the time in the header (default: t)'),
   signature: text('<name>', 'timestamped-signature: the name of each signature in the header (default: v1)'),
 }
@@ -27,8 +29,11 @@ const schemes = {
   'url-token': { needs: ['secret'], takes: ['parameter', 'in'] },
   'header-token': { needs: ['secret', 'header'], takes: ['prefix'] },
   'basic-auth': { needs: ['username', 'password'], takes: [] },
-  'hmac-signature': { needs: ['secret', 'header'], takes: ['prefix', 'algorithm', 'encoding', 'timestampHeader'] },
-  'standard-webhooks': { needs: ['secret'], takes: [] },
+  'hmac-signature': {
+    needs: ['secret', 'header'],
+    takes: ['prefix', 'algorithm', 'encoding', 'timestampHeader', 'signed'],
+  },
+  'standard-webhooks': { needs: ['secret'], takes: ['headers'] },
   'timestamped-signature': { needs: ['secret', 'header'], takes: ['time', 'signature'] },
   unverified: { needs: [], takes: [] },
 } as const satisfies Record<string, { needs: readonly SchemeFlag[]; takes: readonly SchemeFlag[] }>

@@ -9,12 +9,14 @@ export interface Advice {
   readonly text: string
   /** Code to paste, the best first. */
   readonly lines: readonly string[]
+  /** The first line, if it was proved by the signature. */
+  readonly proved?: string | undefined
 }
 
 /** @param secret the sender's secret, if known */
 export async function advise(delivery: ReceivedDelivery, secret: string | undefined): Promise<Advice> {
   const proved = secret === undefined ? undefined : await adviseFromProof(delivery, secret)
-  return proved ?? adviseFromLooks(delivery, secret !== undefined)
+  return proved ? { ...proved, proved: proved.lines[0] } : adviseFromLooks(delivery, secret !== undefined)
 }
 
 async function adviseFromProof(delivery: ReceivedDelivery, secret: string): Promise<Advice | undefined> {

@@ -61,7 +61,7 @@ const describePlace = ({ header, label }: HeaderPart): string =>
  * @returns `undefined` if `hmacSignature` can't verify this form
  */
 export function codeFor({ algorithm, encoding, digest, time, separator }: FoundDigest): string | undefined {
-  if (encoding === 'base64url' || (time !== undefined && separator !== '.')) return undefined
+  if (encoding === 'base64url') return undefined
   const characters = encoding === 'hex' ? '[0-9a-fA-F]' : '[A-Za-z0-9+/]'
   const pattern = `${digest.label}(${characters}{${digest.text.length}}${encoding === 'hex' ? '' : '=*'})`
   const options = [
@@ -70,6 +70,7 @@ export function codeFor({ algorithm, encoding, digest, time, separator }: FoundD
     ...(algorithm === 'sha256' ? [] : [`algorithm: '${algorithm}'`]),
     ...(encoding === 'hex' ? [] : [`encoding: '${encoding}'`]),
     ...(time === undefined ? [] : ["timestamp: { header: 'time' }"]),
+    ...(time === undefined || separator === '.' ? [] : [`signed: '{timestamp}${separator}{body}'`]),
   ]
   return [
     `const hmac = hmacSignature({ ${options.join(', ')} })`,

@@ -48,7 +48,10 @@ async function accepts(scheme: SigningOptions, now: () => number, delivery: Sign
 
 type Finder = (delivery: ReceivedDelivery, secret: string) => SigningOptions[]
 
-const standardWebhooks: Finder = (_, secret) => [{ scheme: 'standard-webhooks', secret }]
+const standardWebhooks: Finder = (_, secret) => [
+  { scheme: 'standard-webhooks', secret },
+  { scheme: 'standard-webhooks', secret, headers: 'svix' },
+]
 
 /** Headers with a time and a hex digest, under any names. */
 const timestampedSignature: Finder = ({ fields }, secret) =>
@@ -67,19 +70,41 @@ const timestampedSignature: Finder = ({ fields }, secret) =>
     }))
   })
 
-/** Headers that end with an HMAC of the body, or of a time and the body. What precedes it is the prefix. */
-const hmacSignature: Finder = ({ fields, body }, secret) => {
+/** What services sign with a time, and without one. The default comes first and is left out of the code. */
+const templates = {
+  timed: [
+    '{timestamp}.{body}',
+    'v0:{timestamp}:{body}',
+    '{timestamp}:{body}',
+    '{timestamp}{body}',
+    '{timestamp}.{url}.{body}',
+  ],
+  untimed: ['{body}', '{url}{body}', '{url}.{body}'],
+} as const
+
+/** Headers that end with an HMAC of the body, or of a template with it. What precedes it is the prefix. */
+const hmacSignature: Finder = ({ fields, url, body }, secret) => {
   const found: SigningOptions[] = []
   const times = fields.filter(([, value]) => unixTime.test(value)).slice(0, maxTimes)
-  for (const [timestampHeader, time] of [...times, []]) {
-    for (const [algorithm, encoding] of digests) {
-      const content = Buffer.concat([Buffer.from(time === undefined ? '' : `${time}.`), body])
-      const digest = createHmac(algorithm, secret).update(content).digest(encoding)
-      for (const [header, value] of fields) {
-        const prefix = prefixBefore(digest, encoding === 'hex' ? lowerEnd(value, digest.length) : value)
-        if (prefix === undefined) continue
-        const common = { scheme: 'hmac-signature', secret, header, ...withoutDefaults({ algorithm, encoding, prefix }) }
-        found.push({ ...common, ...(timestampHeader !== undefined && { timestampHeader }) } as SigningOptions)
+  for (const [timestampHeader, time = ''] of [...times, []]) {
+    const [standard, ...others] = templates[timestampHeader === undefined ? 'untimed' : 'timed']
+    for (const signed of [standard, ...others]) {
+      const before = signed
+        .slice(0, -'{body}'.length)
+        .replace('{timestamp}', time)
+        .replace('{url}', () => url)
+      for (const [algorithm, encoding] of digests) {
+        const digest = createHmac(algorithm, secret).update(before).update(body).digest(encoding)
+        for (const [header, value] of fields) {
+          const prefix = prefixBefore(digest, encoding === 'hex' ? lowerEnd(value, digest.length) : value)
+          if (prefix === undefined) continue
+          found.push({
+            ...{ scheme: 'hmac-signature', secret, header },
+            ...withoutDefaults({ algorithm, encoding, prefix }),
+            ...(timestampHeader !== undefined && { timestampHeader }),
+            ...(signed !== standard && { signed }),
+          } as SigningOptions)
+        }
       }
     }
   }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { nodeHandler } from '../../../../adapters/node.ts'
-import { defaultMaxValues } from '../../../events/json.ts'
+import { defaultMaxValues, type JsonObject } from '../../../events/json.ts'
 import { KeyInput } from '../../../events/kept-input.ts'
 import { mediaService } from '../../../events/media-service/sender.ts'
 import { isList, parseDelivery } from '../../../events/parse.ts'
@@ -22,8 +22,10 @@ export interface ReportedDelivery {
   readonly delivery: ReceivedDelivery
   readonly method: string
   readonly report: DeliveryReport
-  /** Absent if it is malformed, or was rejected before its body was read. */
+  /** Absent if it is another service's or malformed, or was rejected before its body was read. */
   readonly event: MediaEvent | undefined
+  /** What another service sent. Its values may be secret, so they are never printed. */
+  readonly otherPayload: JsonObject | undefined
 }
 
 /** Limits for a body that the receiver left unread: bytes, ms. */
@@ -36,15 +38,20 @@ const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 const anySender: MediaService = {
   ...mediaService,
   read(payload, headers, text) {
+    const other = { format: 'flat', type: otherType, mediaId: '-', issues: [] } as Reading
     try {
-      return mediaService.read(payload, headers, text)
+      const event = mediaService.read(payload, headers, text) as Reading
+      return isKnown(event.type) ? event : other
     } catch (error) {
-      const { type } = payload
-      if (mediaService.types.some((each) => each === type)) throw error
-      return { format: 'flat', type: typeof type === 'string' ? type : 'unknown', mediaId: '-', issues: [] } as Reading
+      if (isKnown(payload['type'])) throw error
+      return other
     }
   },
 }
+
+const otherType = 'unknown'
+
+const isKnown = (type: unknown): boolean => mediaService.types.some((each) => each === type)
 
 /** A node:http listener that reports each delivery once it is answered. */
 export function createListener(verify: Verifier, onDelivery: (reported: ReportedDelivery) => void) {
@@ -63,11 +70,14 @@ export function createListener(verify: Verifier, onDelivery: (reported: Reported
     }
     const received = { ...delivery, fields: pairFields(rawHeaders), body: body.bytes() }
     if (report !== undefined) {
+      const event = await tryParseEvent(received, delivery)
+      const isOther = event?.type === (otherType as string)
       onDelivery({
         delivery: received,
         method: delivery.method,
         report,
-        event: await tryParseEvent(received, delivery),
+        event: isOther ? undefined : event,
+        otherPayload: isOther ? event.payload : undefined,
       })
     }
     return acknowledgement

@@ -35,7 +35,7 @@ const maskHeaders = ({ request }: DeliveryRecord) =>
 export const countAcknowledged = (outbox: Outbox): number => count(outbox, 'acknowledged')
 
 /** @returns `true` if everything sent was acknowledged */
-export function printSummary(outbox: Outbox, { json }: PrintOptions, { print, paint }: Screen): boolean {
+export function printSummary(outbox: Outbox, { json }: Pick<PrintOptions, 'json'>, { print, paint }: Screen): boolean {
   const sendings = outbox.list()
   const deliveries = sendings.flatMap((sending) => sending.deliveries)
   const failedCopies = deliveries.filter(({ copy, failure }) => copy && failure).length

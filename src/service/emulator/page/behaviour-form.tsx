@@ -25,8 +25,12 @@ export function BehaviourFields({ behaviour: { format, sign, fault }, typed }: B
   )
 }
 
-/** @param props.value the value of a field */
-const SigningFields = ({ value }: { value: (name: string) => string | undefined }) => (
+interface SigningFieldsProps {
+  /** Returns the value of a field. */
+  value(name: string): string | undefined
+}
+
+const SigningFields = ({ value }: SigningFieldsProps) => (
   <>
     <Choice label="Signing" name="scheme" value={value('scheme')} options={schemes} />
     <Field label="Username" name="username" value={value('username')} data-schemes="basic-auth" />
@@ -53,6 +57,27 @@ const SigningFields = ({ value }: { value: (name: string) => string | undefined 
       value={value('prefix')}
       data-schemes="header-token hmac-signature"
     />
+    <HmacFields value={value} />
+    <Choice
+      label="Headers"
+      name="headers"
+      value={value('headers')}
+      options={[['webhook'], ['svix']]}
+      data-schemes="standard-webhooks"
+    />
+    <Field label="Time" name="time" placeholder="t" value={value('time')} data-schemes="timestamped-signature" />
+    <Field
+      label="Signature"
+      name="signature"
+      placeholder="v1"
+      value={value('signature')}
+      data-schemes="timestamped-signature"
+    />
+  </>
+)
+
+const HmacFields = ({ value }: SigningFieldsProps) => (
+  <>
     <Choice
       label="Algorithm"
       name="algorithm"
@@ -70,17 +95,16 @@ const SigningFields = ({ value }: { value: (name: string) => string | undefined 
     <Field
       label="Timestamp header"
       name="timestampHeader"
-      placeholder="none: only the body is signed"
+      placeholder="none"
       value={value('timestampHeader')}
       data-schemes="hmac-signature"
     />
-    <Field label="Time" name="time" placeholder="t" value={value('time')} data-schemes="timestamped-signature" />
     <Field
-      label="Signature"
-      name="signature"
-      placeholder="v1"
-      value={value('signature')}
-      data-schemes="timestamped-signature"
+      label="Signed"
+      name="signed"
+      placeholder="{body}, or with a timestamp {timestamp}.{body}"
+      value={value('signed')}
+      data-schemes="hmac-signature"
     />
   </>
 )
@@ -127,8 +151,8 @@ const fieldsOf: ReadonlyMap<string, readonly string[]> = new Map([
   ['url-token', ['secret', 'in', 'parameter']],
   ['header-token', ['secret', 'header', 'prefix']],
   ['basic-auth', ['username', 'password']],
-  ['hmac-signature', ['secret', 'header', 'prefix', 'algorithm', 'encoding', 'timestampHeader']],
-  ['standard-webhooks', ['secret']],
+  ['hmac-signature', ['secret', 'header', 'prefix', 'algorithm', 'encoding', 'timestampHeader', 'signed']],
+  ['standard-webhooks', ['secret', 'headers']],
   ['timestamped-signature', ['secret', 'header', 'time', 'signature']],
 ])
 

@@ -13,6 +13,7 @@ import {
 import { basicAuth } from '../../../verify/basic-auth.ts'
 import { headerToken } from '../../../verify/header-token.ts'
 import { type HmacSignatureOptions, hmacSignature } from '../../../verify/hmac-signature.ts'
+import type { SignedTemplate } from '../../../verify/signed-content.ts'
 import { standardWebhooks } from '../../../verify/standard-webhooks.ts'
 import { timestampedSignature } from '../../../verify/timestamped-signature.ts'
 import { urlToken } from '../../../verify/url-token.ts'
@@ -35,10 +36,12 @@ export type SigningOptions =
       readonly algorithm?: HashAlgorithm
       readonly encoding?: SignatureEncoding
       readonly prefix?: string
-      /** The header for the timestamp. If set, timestamp and body are signed together. */
+      /** The header for the timestamp. If set, timestamp and body are signed together, unless `signed` says otherwise. */
       readonly timestampHeader?: string
+      /** What is signed, such as `v0:{timestamp}:{body}`. */
+      readonly signed?: SignedTemplate
     }
-  | { readonly scheme: 'standard-webhooks'; readonly secret: string }
+  | { readonly scheme: 'standard-webhooks'; readonly secret: string; readonly headers?: 'webhook' | 'svix' }
   | {
       readonly scheme: 'timestamped-signature'
       readonly secret: string

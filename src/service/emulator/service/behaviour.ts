@@ -30,8 +30,13 @@ const sign = z.discriminatedUnion(
       encoding: oneOf(['hex', 'base64']).optional(),
       prefix: headerText.optional(),
       timestampHeader: unicode.optional(),
+      signed: z.templateLiteral([z.string(), '{body}'], { error: 'must end with {body}' }).optional(),
     }),
-    z.strictObject({ scheme: z.literal('standard-webhooks'), secret: unicode }),
+    z.strictObject({
+      scheme: z.literal('standard-webhooks'),
+      secret: unicode,
+      headers: oneOf(['webhook', 'svix']).optional(),
+    }),
     z.strictObject({
       scheme: z.literal('timestamped-signature'),
       secret: unicode,

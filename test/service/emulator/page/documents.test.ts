@@ -85,6 +85,7 @@ test.each<[Record<string, string>, string]>([
     { scheme: 'hmac-signature', secret: 's', header: 'x', timestampHeader: 'x y' },
     'Timestamp header must be the name of a header',
   ],
+  [{ scheme: 'hmac-signature', secret: 's', header: 'x', signed: '{time}.{body}' }, 'Signed must be text, '],
   [{ scheme: 'hmac-signature', secret: 's', header: 'x', prefix: 'ä' }, 'Prefix must be printable ASCII'],
   [{ scheme: 'url-token', secret: 's\n' }, 'Secret 1 of 1 begins or ends with'],
   [{ scheme: 'standard-webhooks', secret: 's3' }, 'A secret must be base64, after'],

@@ -17,8 +17,14 @@ const schemes: readonly SigningOptions[] = [
   { scheme: 'hmac-signature', secret, header: 'x-signature' },
   { scheme: 'hmac-signature', secret, header: 'x-signature', algorithm: 'sha512', encoding: 'base64' },
   { scheme: 'hmac-signature', secret, header: 'x-signature', prefix: 'sha256=', timestampHeader: 'x-timestamp' },
+  {
+    ...{ scheme: 'hmac-signature', secret, header: 'x-slack-signature', prefix: 'v0=' },
+    ...{ timestampHeader: 'x-slack-request-timestamp', signed: 'v0:{timestamp}:{body}' },
+  },
+  { scheme: 'hmac-signature', secret, header: 'x-signature', signed: '{url}{body}' },
   { scheme: 'timestamped-signature', secret, header: 'mux-signature' },
   { scheme: 'timestamped-signature', secret, header: 'webhook-signature', time: 'time', signature: 'sig1' },
+  { scheme: 'standard-webhooks', secret: `whsec_${Buffer.from(secret.repeat(2)).toString('base64')}`, headers: 'svix' },
   { scheme: 'standard-webhooks', secret: `whsec_${Buffer.from(secret.repeat(2)).toString('base64')}` },
 ]
 

@@ -16,7 +16,11 @@ describe('a behaviour', () => {
     { sign: { scheme: 'basic-auth', username: 'media', password: secret } },
     { sign: { scheme: 'hmac-signature', secret, header: 'x-signature', timestampHeader: 'x-timestamp' } },
     { sign: { scheme: 'hmac-signature', secret, header: 'x-signature', algorithm: 'sha1', encoding: 'base64' } },
+    {
+      sign: { scheme: 'hmac-signature', secret, header: 'x', timestampHeader: 'x-t', signed: 'v0:{timestamp}:{body}' },
+    },
     { sign: { scheme: 'standard-webhooks', secret: 'whsec_c2VjcmV0' } },
+    { sign: { scheme: 'standard-webhooks', secret: 'whsec_c2VjcmV0', headers: 'svix' } },
     { sign: { scheme: 'timestamped-signature', secret, header: 'mux-signature' } },
     { sign: { scheme: 'timestamped-signature', secret, header: 'x-s', time: 'time', signature: 'sig1' } },
   ])('may be %j', (behaviour) => {
@@ -65,6 +69,18 @@ describe('a behaviour', () => {
     [
       { sign: { scheme: 'hmac-signature', secret, header: 'x-a', timestampHeader: 'X-A' } },
       'timestampHeader must differ from header',
+    ],
+    [
+      { sign: { scheme: 'hmac-signature', secret, header: 'x', signed: '{body}.{timestamp}' } },
+      'behaviour.sign.signed must end with {body}',
+    ],
+    [
+      { sign: { scheme: 'hmac-signature', secret, header: 'x', signed: '{timestamp}.{body}' } },
+      'hmacSignature: signed has {timestamp}, which needs the option timestamp',
+    ],
+    [
+      { sign: { scheme: 'standard-webhooks', secret, headers: 'hook' } },
+      'behaviour.sign.headers must be one of webhook, svix',
     ],
     [{ sign: { scheme: '__proto__', secret } }, 'behaviour.sign.scheme must be one of url-token, '],
     [{ fault: '__proto__' }, 'behaviour.fault must be one of duplicate, '],
