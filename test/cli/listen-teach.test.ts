@@ -108,7 +108,7 @@ const services: Readonly<Record<string, Service>> = {
     body: [
       { event: 'delivered', event_id: 'event-of-ana', video_id: 'film-of-ana', timestamp: 1772366658 },
       {
-        event: 'bounced',
+        event: 'delivered',
         event_id: 'event-of-ben',
         video_id: 'film-of-ben',
         timestamp: 1772366659,

@@ -163,7 +163,7 @@ describe('listen with a secret', () => {
     const { url, deliveries } = await listen(['--secret', secret])
     const signatureAt = (time: number) => Buffer.from(hmacOf(`${time}:`), 'hex').toString('base64url')
     // One in four has no character that base64 lacks.
-    let time = seconds()
+    let time = Number(seconds())
     while (!/[-_]/.test(signatureAt(time))) time--
     await post(url, { 'x-sig': `t=${time},v1=${signatureAt(time)}` })
     const [{ lines, advice }] = await deliveries(1)
