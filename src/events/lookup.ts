@@ -22,7 +22,8 @@ export function parseLookup(parsing: Parsing, found: object): MaybePromise<Media
   const { reading, payload } = parsing.sender.readLookup(fields)
   const body = encoder.encode(JSON.stringify(payload))
   const delivery = { method: 'POST', url: '/', headers: noHeaders, body }
-  return makeEvent(parsing, reading, deepFreeze(payload), body, delivery, { principal }, 'lookup')
+  deepFreeze(payload)
+  return makeEvent(parsing, { reading, payload, body, delivery, vouched: { principal }, source: 'lookup' })
 }
 
 /** Returns a string field, or `''` if it is absent. */

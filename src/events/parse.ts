@@ -58,12 +58,15 @@ export function parseDelivery(
   const payload = parsePayload(parsing, text, headers)
   const read = parsing.sender.read(payload, headers, text)
   if (read === undefined) return noEvents
-  if (!isListed(read)) return makeEvent(parsing, read, payload, body, delivery, vouched, 'delivery')
+  const source = 'delivery'
+  if (!isListed(read)) return makeEvent(parsing, { reading: read, payload, body, delivery, vouched, source })
   const events = read.map(({ reading, payload }, place) =>
-    makeEvent(parsing, reading, payload, encoder.encode(JSON.stringify(payload)), delivery, vouched, 'delivery', place),
+    makeEvent(parsing, { reading, payload, body: encodeJson(payload), delivery, vouched, source, place }),
   )
   return events.some(isPromise) ? Promise.all(events) : (events as MediaEvent[])
 }
+
+const encodeJson = (payload: JsonObject): Uint8Array => encoder.encode(JSON.stringify(payload))
 
 const noEvents: readonly MediaEvent[] = Object.freeze([])
 
@@ -73,20 +76,21 @@ const isListed = (read: Reading | readonly ListedReading[]): read is readonly Li
 export const parsePayload = ({ sender, maxValues }: Parsing, text: string, headers: DeliveryHeaders): JsonObject =>
   frozenPayload(sender.body.parse(text, headers), maxValues)
 
-/**
- * Computes the event key and builds the event.
- * @param place of the event in a list: an id of the delivery is not that of each event
- */
-export function makeEvent(
-  { sender, keySource, keyInput, alike }: Parsing,
-  reading: Reading,
-  payload: JsonObject,
-  body: Uint8Array,
-  delivery: Delivery | undefined,
-  vouched: Vouched | undefined,
-  source: MediaEvent['source'],
-  place?: number,
-): MaybePromise<MediaEvent> {
+/** What an event is made of. */
+interface EventInput extends ListedReading {
+  /** The bytes of the payload. */
+  readonly body: Uint8Array
+  readonly delivery: Delivery | undefined
+  readonly vouched: Vouched | undefined
+  readonly source: MediaEvent['source']
+  /** The place of the event in a list: an id of the delivery is not that of each event. */
+  readonly place?: number
+}
+
+/** Computes the event key and builds the event. */
+export function makeEvent(parsing: Parsing, input: EventInput): MaybePromise<MediaEvent> {
+  const { sender, keySource, keyInput, alike } = parsing
+  const { reading, payload, body, delivery, vouched, source, place } = input
   const placed = (id: string | null | undefined) => id && (place === undefined ? id : JSON.stringify([id, place]))
   const id =
     placed(typeof keySource === 'object' ? (delivery?.headers ?? keptHeaders(vouched)).get(keySource.header) : '') ||

@@ -4,8 +4,10 @@ import { type Parsing, parsePayload } from '../events/parse.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import { encoder } from '../internal/utf8.ts'
+import type { Verifier } from '../verify/verifier.ts'
 import type { Acknowledgement } from './acknowledgement.ts'
 import type { Delivery, DeliveryHeaders } from './delivery.ts'
+import { isRejection, verifyDelivery } from './steps.ts'
 
 /** A request that may be a handshake, by which a service makes sure that the URL is yours. */
 export interface ChallengeRequest {
@@ -23,20 +25,31 @@ export interface ChallengeRequest {
 /** Answers a handshake: with text, or with an object as JSON. `undefined` or `null`: the request is none. */
 export type Challenge = (request: ChallengeRequest) => MaybePromise<string | object | null | undefined>
 
+interface HandshakeOptions {
+  readonly parsing: Parsing
+  readonly verifier: Verifier
+  /** Time limit of `challenge`, and of an asynchronous verifier. */
+  readonly bodyTimeoutMs: number
+}
+
 /** Asks the application's `challenge` whether requests are handshakes. */
 export class Handshakes {
   readonly #challenge: Challenge
-  readonly #parsing: Parsing
-  readonly #timeoutMs: number
+  readonly #options: HandshakeOptions
 
-  constructor(challenge: Challenge, parsing: Parsing, timeoutMs: number) {
+  constructor(challenge: Challenge, options: HandshakeOptions) {
     this.#challenge = challenge
-    this.#parsing = parsing
-    this.#timeoutMs = timeoutMs
+    this.#options = options
   }
 
-  /** Answers a GET, or a POST with its handshake in the URL. */
-  answerRequest(delivery: Delivery): Promise<Acknowledgement | undefined> {
+  /** Answers a GET, or a POST with its handshake in the URL. Verified, if the verifier needs no body. */
+  async answerRequest(delivery: Delivery): Promise<Acknowledgement | undefined> {
+    if (delivery.method !== 'GET' && delivery.method !== 'POST') return undefined
+    const { verifier, bodyTimeoutMs } = this.#options
+    if (!verifier.needsBytes) {
+      const vouched = await verifyDelivery(verifier, delivery, bodyTimeoutMs)
+      if (isRejection(vouched)) throw vouched
+    }
     return this.#answer(requestOf(delivery))
   }
 
@@ -44,7 +57,7 @@ export class Handshakes {
   async answerPayload(delivery: Delivery, body: Uint8Array): Promise<Acknowledgement | undefined> {
     let payload: unknown
     try {
-      payload = withoutPrototypes(parsePayload(this.#parsing, decodeText(body), delivery.headers))
+      payload = withoutPrototypes(parsePayload(this.#options.parsing, decodeText(body), delivery.headers))
     } catch {
       return undefined
     }
@@ -54,7 +67,7 @@ export class Handshakes {
   /** @throws WebhookError `unavailable` if the application takes too long, `internal`, or what it throws */
   async #answer(request: ChallengeRequest): Promise<Acknowledgement | undefined> {
     const asking = (async () => this.#challenge(request))()
-    const found = await within(this.#timeoutMs, asking, challengeLate)
+    const found = await within(this.#options.bodyTimeoutMs, asking, challengeLate)
     if (found === undefined || found === null) return undefined
     if (typeof found === 'string') return answerWith('text/plain; charset=utf-8', found)
     if (typeof found === 'object') return answerWith('application/json', JSON.stringify(found))

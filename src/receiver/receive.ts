@@ -1,11 +1,10 @@
 import { WebhookError } from '../errors.ts'
-import { type LookupOutcome, parseLookup } from '../events/lookup.ts'
+import type { LookupOutcome } from '../events/lookup.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { isList, type ParsedDelivery, type Parsing, parseDelivery, type Vouched } from '../events/parse.ts'
 import type { HandlerRegistry } from '../handlers/registry.ts'
 import { Closing } from '../inbox/closing.ts'
 import type { AcceptedEvent, AcceptOptions, CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
-import { aFunction, checkOptions, type Rule } from '../internal/check-options.ts'
 import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../internal/timers.ts'
@@ -23,12 +22,12 @@ import { type Challenge, Handshakes } from './challenge.ts'
 import { Conflicts } from './conflicts.ts'
 import type { Delivery } from './delivery.ts'
 import { acceptList } from './event-list.ts'
+import { acceptLookup, checkLookup } from './look-ups.ts'
 import type { LookupOptions } from './options.ts'
 import type { Reporter } from './reporter.ts'
 import type { SenderChanges } from './sender-changes.ts'
 import {
   accept,
-  acceptIn,
   guard,
   handleNow,
   isRejection,
@@ -69,8 +68,7 @@ export interface DeliveryPathOptions {
   readonly logger: Logger
 }
 
-/** The inbox knows what else it must be. */
-const aClient: Rule = ['a client of the database', (value: unknown) => typeof value === 'object' && value !== null]
+type ReadDelivery = Omit<VerifiedDelivery, 'trace'>
 
 /** The path of deliveries and look-ups into the inbox. Counts those in flight, so that `close` can wait for them. */
 export class DeliveryPath {
@@ -82,9 +80,9 @@ export class DeliveryPath {
   #allEnded = () => {}
 
   constructor(options: DeliveryPathOptions) {
-    const { challenge, parsing, inbox, bodyTimeoutMs, reporter, logger } = options
+    const { challenge, parsing, inbox, reporter, logger } = options
     this.#options = options
-    this.#handshakes = challenge && new Handshakes(challenge, parsing, bodyTimeoutMs)
+    this.#handshakes = challenge && new Handshakes(challenge, options)
     this.#conflicts = new Conflicts(inbox, parsing, (report) => reporter.conflict(report), logger)
   }
 
@@ -101,16 +99,17 @@ export class DeliveryPath {
     let event: MediaEvent | undefined
     this.#inFlight++
     try {
-      const answered = handshakes && (await this.#answerRequest(handshakes, delivery))
+      this.#closing.checkOpen()
+      const answered = handshakes && (await handshakes.answerRequest(delivery))
       if (answered !== undefined) return this.#report(answered, startedAt, event, span)
       this.#guard(delivery)
       // The body of a forged delivery is read only if the verifier needs it.
-      const early = this.#options.verifier.needsBytes ? this.#read(delivery) : undefined
+      const early = this.#options.verifier.needsBytes ? readBody(delivery, this.#options) : undefined
       const earlyBody = isPromise(early) ? await early : early
       const verifying = this.#verify(delivery, earlyBody)
       const vouched = isPromise(verifying) ? await verifying : verifying
       if (isRejection(vouched)) return this.#reject(vouched, startedAt, event, span)
-      const reading = earlyBody ?? this.#read(delivery)
+      const reading = earlyBody ?? readBody(delivery, this.#options)
       const body = isPromise(reading) ? await reading : reading
       this.#options.senderChanges.checkSignature(delivery)
       const answer = handshakes && (await handshakes.answerPayload(delivery, body))
@@ -130,28 +129,11 @@ export class DeliveryPath {
     }
   }
 
-  /** Asks before the body is read. A verifier that needs no body has verified the request then. */
-  async #answerRequest(handshakes: Handshakes, delivery: Delivery): Promise<Acknowledgement | undefined> {
-    if (delivery.method !== 'GET' && delivery.method !== 'POST') return undefined
-    this.#closing.checkOpen()
-    if (!this.#options.verifier.needsBytes) {
-      const vouched = await this.#verify(delivery, undefined)
-      if (isRejection(vouched)) throw vouched
-    }
-    return handshakes.answerRequest(delivery)
-  }
-
   #guard(delivery: Delivery): void {
     const { maxBodyBytes, lossWithoutWait, parsing } = this.#options
-    this.#closing.checkOpen()
     guard(delivery, parsing.sender.body, maxBodyBytes)
     if (lossWithoutWait !== undefined && delivery.waitUntil === undefined)
       throw new WebhookError('internal', 'the receiver failed', { cause: `${lossWithoutWait}, or pass waitUntil` })
-  }
-
-  #read(delivery: Delivery): MaybePromise<Uint8Array> {
-    const { verifier, parsing, maxBodyBytes, bodyTimeoutMs } = this.#options
-    return readBody(delivery, parsing.sender.body, verifier, maxBodyBytes, bodyTimeoutMs)
   }
 
   #verify(delivery: Delivery, body: Uint8Array | undefined): MaybePromise<Verified | RejectionError> {
@@ -170,11 +152,7 @@ export class DeliveryPath {
   }
 
   /** Has the inbox keep a malformed delivery, since it was verified. Throws the error in any case. */
-  async #keepMalformed(
-    thrown: unknown,
-    verified: Omit<VerifiedDelivery, 'trace'>,
-    span?: DeliverySpan,
-  ): Promise<never> {
+  async #keepMalformed(thrown: unknown, verified: ReadDelivery, span?: DeliverySpan): Promise<never> {
     const { inbox, parsing, logger, reporter } = this.#options
     const error = toRejectionError(thrown)
     if (error.code === 'malformed')
@@ -227,19 +205,15 @@ export class DeliveryPath {
     return acknowledgedList(await acceptList(events, single, inbox, this.#keepAlive(waitUntil)))
   }
 
+  /** Remembers what was accepted, and compares duplicates with it. */
   #compare(event: MediaEvent, outcome: Success): void {
     if (outcome === 'accepted') this.#conflicts.accepted.remember(event)
     else if (outcome === 'duplicate') this.#conflicts.duplicate(event)
   }
 
-  #report(
-    acknowledgement: Acknowledgement,
-    startedAt: number,
-    event: MediaEvent | undefined,
-    span: DeliverySpan | undefined,
-  ): Acknowledgement {
-    this.#options.reporter.delivery(acknowledgement, startedAt, event, undefined, span)
-    return acknowledgement
+  #report(answer: Acknowledgement, startedAt: number, event?: MediaEvent, span?: DeliverySpan): Acknowledgement {
+    this.#options.reporter.delivery(answer, startedAt, event, undefined, span)
+    return answer
   }
 
   #reject(error: RejectionError, startedAt: number, event?: MediaEvent, span?: DeliverySpan): Acknowledgement {
@@ -256,28 +230,20 @@ export class DeliveryPath {
 
   /** Accepts a look-up as if it were a verified delivery. Logged, but not reported to the `delivery` hook. */
   async acceptLookup(found: object, options: LookupOptions = {}): Promise<LookupOutcome> {
-    const { ack, lossWithoutWait, parsing, registry, inbox, logger } = this.#options
-    checkOptions('accept', options, { waitUntil: aFunction, client: aClient })
-    const { waitUntil, client } = options
-    const risk = waitUntil === undefined && lossWithoutWait
-    if (ack === 'handled') throw new WebhookError('invalid_option', "accept: needs ack 'accepted'")
-    if (risk) throw new WebhookError('invalid_option', `accept: ${risk}, or pass waitUntil`)
+    const { logger } = this.#options
+    checkLookup(options, this.#options)
     this.#inFlight++
     try {
       this.#closing.checkOpen()
-      const parsed = parseLookup(parsing, found)
-      const event = isPromise(parsed) ? await parsed : parsed
+      const put = (event: MediaEvent, waitUntil: AcceptOptions['waitUntil']) => this.#putInInbox(event, waitUntil)
+      const { event, outcome } = await acceptLookup(found, options, this.#options, put)
       const { key, type, mediaId } = event
-      const accept = () => (client === undefined ? this.#putInInbox(event, waitUntil) : acceptIn(inbox, client, event))
-      // Not awaited before: a synchronous client is in its transaction only within this call.
-      const accepting = registry.handles(type, event.test) ? accept() : 'ignored'
-      const outcome = (await accepting) as LookupOutcome
-      if (outcome === 'accepted') this.#conflicts.accepted.remember(event)
+      this.#compare(event, outcome)
       logger[outcome === 'accepted' ? 'info' : 'debug']({ outcome, key, type, mediaId }, `look-up ${outcome}`)
       return outcome
     } catch (thrown) {
       // What the client throws is the application's.
-      throw client === undefined ? toRejectionError(thrown) : thrown
+      throw options.client === undefined ? toRejectionError(thrown) : thrown
     } finally {
       this.#ended()
     }

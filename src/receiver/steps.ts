@@ -40,21 +40,24 @@ export function guard({ method, headers, body }: Delivery, format: BodyFormat, m
   if (Number(headers.get('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes)
 }
 
+interface ReadOptions {
+  readonly verifier: Verifier
+  readonly parsing: Pick<Parsing, 'sender'>
+  readonly maxBodyBytes: number
+  readonly bodyTimeoutMs: number
+}
+
 /**
  * Reads the body. The value that another parser left is written as JSON: the application owns it and may change it.
  * @throws WebhookError `too_large`, `incomplete`, `malformed` or `body_consumed`
  */
-export function readBody(
-  { body, headers }: Delivery,
-  { gzip }: BodyFormat,
-  verifier: Verifier,
-  maxBodyBytes: number,
-  timeoutMs: number,
-): MaybePromise<Uint8Array> {
+export function readBody({ body, headers }: Delivery, options: ReadOptions): MaybePromise<Uint8Array> {
+  const { verifier, maxBodyBytes, bodyTimeoutMs } = options
+  const { gzip } = options.parsing.sender.body
   const read = typeof body === 'function' ? body(maxBodyBytes) : body
   if (!isPromise(read) && !gzip) return requireBytes(read, verifier, maxBodyBytes)
   const bytes = Promise.resolve(read).then((result) => requireBytes(result, verifier, maxBodyBytes))
-  return within(timeoutMs, gzip ? bytes.then((sent) => decompressed(sent, headers, maxBodyBytes)) : bytes, bodyLate)
+  return within(bodyTimeoutMs, gzip ? bytes.then((sent) => decompressed(sent, headers, maxBodyBytes)) : bytes, bodyLate)
 }
 
 /** Decompresses a body, unless a parser has: it may leave the header. */

@@ -89,7 +89,12 @@ describe('the body of a delivery', () => {
   ])('leaves nothing behind that waits for its time limit once it %s', async (_, body) => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
     onTestFinished(() => void vi.useRealTimers())
-    await Promise.allSettled([readBody({ ...post, body }, mediaService.body, token, 100, 10_000)])
+    await Promise.allSettled([
+      readBody(
+        { ...post, body },
+        { parsing: { sender: mediaService }, verifier: token, maxBodyBytes: 100, bodyTimeoutMs: 10_000 },
+      ),
+    ])
     expect(vi.getTimerCount()).toBe(0)
   })
 

@@ -4,7 +4,7 @@ import { exceptions } from './exceptions.ts'
 import { type Kind, limits, measure } from './measure.ts'
 
 /** Most lines of `src/inbox`: a rough budget, with room for fixes. */
-const inboxLines = 17_200
+const inboxLines = 17_230
 
 const measured = measure(Object.fromEntries([...sourceTexts('src'), ...sourceTexts('adapters')]))
 

@@ -91,12 +91,8 @@ export class MemoryInbox implements Inbox {
   async acceptAll(accepted: readonly AcceptedEvent[], options?: AcceptOptions): Promise<readonly Acceptance[]> {
     const others = accepted.slice(1)
     const bytes = others.reduce((sum, { event }) => sum + sizeOf(event), 0)
-    if (this.isFull(others.length, bytes)) return accepted.map(({ event }) => this.#refuse(event))
+    if (this.isFull(others.length, bytes)) return accepted.map(() => 'overloaded')
     return Promise.all(accepted.map((each) => this.accept(each, options)))
-  }
-
-  #refuse({ key }: MediaEvent): Acceptance {
-    return this.holds(key) || this.#done?.get(key) !== undefined ? 'duplicate' : 'overloaded'
   }
 
   /** Tells whether an event is unfinished. */

@@ -25,7 +25,7 @@ import { SqlDeadLetters } from './dead-letters.ts'
 import { keepUnreadable } from './discards.ts'
 import { SqlEvents } from './events.ts'
 import { readExpected } from './expected.ts'
-import { Intake, makeNewEvent, storedChanges } from './intake.ts'
+import { Intake, toNewEvent } from './intake.ts'
 import { acceptingIn } from './offered.ts'
 import { operationTable } from './operations.ts'
 import { pauseTable } from './pauses.ts'
@@ -93,8 +93,7 @@ export class SqlInbox implements Inbox {
     const applyPauses = worker && ((pauses: Parameters<SqlWorker['applyPauses']>[0]) => worker.applyPauses(pauses))
     this.pauses = new StoredPauses(pauseTable(database), { host, applyPauses })
     const { deadLetters, pauses } = this
-    const { ttlMs } = limits
-    this.upkeep = new Upkeep({ database, host, worker, deadLetters, pauses, maxDeadLetters, stored, ttlMs })
+    this.upkeep = new Upkeep({ ...limits, database, host, worker, deadLetters, pauses, maxDeadLetters, stored })
     this.acceptIn = acceptingIn({
       database,
       host,
@@ -180,56 +179,36 @@ export class SqlInbox implements Inbox {
   async acceptAll(accepted: readonly AcceptedEvent[], options: AcceptOptions = {}): Promise<readonly Acceptance[]> {
     this.#closing.checkOpen()
     await this.#worker?.publish()
-    const events = accepted.map((each) => this.#makeNewEvent(each))
+    const events = accepted.map((each) => this.#newEvent(each))
     const stored = this.#intake.addAll(events)
-    const each = accepted.map(async ({ event: { key } }, index) =>
-      this.#acceptUntil(key, options, async () => {
-        const acceptance = (await stored)[index] as Acceptance
-        this.#lookForOverdue(events[index] as NewEvent)
-        return acceptance
-      }),
-    )
-    return Promise.all(each)
+    const store = ({ event }: AcceptedEvent, index: number) =>
+      this.#store(event.key, events[index] as NewEvent, options, async () => (await stored)[index] as Acceptance)
+    return Promise.all(accepted.map(store))
   }
 
   #accept(accepted: AcceptedEvent, options: AcceptOptions): Promise<Acceptance> {
-    const event = this.#makeNewEvent(accepted)
-    return this.#acceptUntil(accepted.event.key, options, () =>
-      this.#intake.add(event).then((acceptance) => {
-        this.#lookForOverdue(event)
-        return acceptance
-      }),
-    )
+    const event = this.#newEvent(accepted)
+    return this.#store(accepted.event.key, event, options, () => this.#intake.add(event))
   }
 
-  #makeNewEvent(accepted: AcceptedEvent): NewEvent {
-    const { handlersOf, expectations } = this.#host
-    const begun = expectations?.(accepted)
-    const changes = begun && storedChanges(this.#database, accepted, begun, handlersOf)
-    return makeNewEvent(this.#database, accepted, handlersOf(accepted.event), changes)
+  #newEvent(accepted: AcceptedEvent): NewEvent {
+    return toNewEvent(this.#database, this.#host, accepted, this.#host.handlersOf(accepted.event))
   }
 
-  /** Also if it is a duplicate: the answer to the first may have been lost. */
-  #lookForOverdue({ changes }: NewEvent): void {
-    for (const { dueAt } of changes?.begins ?? []) this.upkeep.lookForOverdue(dueAt)
-  }
-
-  /** A server that waits, such as Next.js's, won't cut the handlers off. */
-  async #acceptUntil(
-    key: string,
-    { waitUntil }: AcceptOptions,
-    accept: () => Promise<Acceptance>,
-  ): Promise<Acceptance> {
+  /** With `waitUntil`, a server that waits, such as Next.js's, won't cut the handlers off. */
+  async #store(key: string, event: NewEvent, { waitUntil }: AcceptOptions, store: () => Promise<Acceptance>) {
     // Other processes may handle it if they share the database.
-    if (waitUntil === undefined || this.#database.steps.shared !== undefined) return accept()
+    const isOurs = this.#database.steps.shared === undefined
     // Known before the event is: its handlers could end before the answer is here.
-    const handled = this.#worker?.handled(key)
+    const handled = waitUntil && isOurs ? this.#worker?.handled(key) : undefined
     let acceptance: Acceptance | undefined
     try {
-      acceptance = await accept()
+      acceptance = await store()
+      // Also if it is a duplicate: the answer to the first may have been lost.
+      for (const { dueAt } of event.changes?.begins ?? []) this.upkeep.lookForOverdue(dueAt)
       return acceptance
     } finally {
-      if (acceptance === 'accepted' && handled !== undefined) waitUntil(handled)
+      if (acceptance === 'accepted' && handled !== undefined) waitUntil?.(handled)
       else if (handled !== undefined) this.#worker?.endWait(key)
     }
   }

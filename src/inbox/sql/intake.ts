@@ -252,6 +252,21 @@ export function makeNewEvent(
   }
 }
 
+/**
+ * Writes an event with the changes that it makes.
+ * @param owed `undefined` if no handler matches
+ */
+export function toNewEvent(
+  database: Hashing,
+  { expectations, handlersOf }: Pick<InboxHost, 'expectations' | 'handlersOf'>,
+  accepted: AcceptedEvent,
+  owed: readonly string[] | undefined,
+): NewEvent {
+  const begun = expectations?.(accepted)
+  const changes = begun && storedChanges(database, accepted, begun, handlersOf)
+  return makeNewEvent(database, accepted, owed, changes)
+}
+
 /** Writes the changes that an event makes, with the handlers that each overdue event would owe. */
 export function storedChanges(
   hashing: Hashing,

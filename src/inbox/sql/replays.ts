@@ -6,7 +6,7 @@ import { replayInBatches } from '../operations/replay-all.ts'
 import type { DeadLetter, DeadLetters, ReplayAllOptions, ReplayReport, UnreadableDelivery } from '../reading.ts'
 import type { Database } from './database.ts'
 import { type DeadHeadRow, deadHeadColumns, readDeadHead, undamaged } from './dead-letter-row.ts'
-import { makeNewEvent, storedChanges } from './intake.ts'
+import { toNewEvent } from './intake.ts'
 
 /** What a process with a receiver does at a replay. Without one, unreadable deliveries are marked for those that have one. */
 export interface Replaying {
@@ -100,11 +100,7 @@ export class SqlReplays implements Pick<DeadLetters, 'replay'> {
     if (unreadable === undefined) return false
     const parsed = await parseAgain(host, unreadable)
     check?.()
-    const events = parsed.map(({ owed, ...accepted }) => {
-      const begun = host.expectations?.(accepted)
-      const changes = begun && storedChanges(database, accepted, begun, host.handlersOf)
-      return makeNewEvent(database, accepted, owed, changes)
-    })
+    const events = parsed.map(({ owed, ...accepted }) => toNewEvent(database, host, accepted, owed))
     const replaced = await database.run(database.steps.replace(database.hashKey(key), events))
     if (replaced === 'gone') return false
     this.#replayed()
