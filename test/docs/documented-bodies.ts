@@ -36,6 +36,47 @@ export const mediaConvert = `{
     }
 }`
 
+/** AWS cuts it off with `...`, and has `000000` for the code of a warning, which is no JSON. */
+export const mediaConvertComplete = `{
+    "version": "0",
+    "id": "1234abcd-12ab-34cd-56ef-1234567890ab",
+    "detail-type": "MediaConvert Job State Change",
+    "source": "aws.mediaconvert",
+    "account": "111122223333",
+    "time": "2022-12-19T19:07:12Z",
+    "region": "us-west-2",
+    "resources": [
+        "arn:aws:mediaconvert:us-west-2::jobs/1671476818694-phptj0"
+    ],
+    "detail": {
+        "timestamp": 1671476832124,
+        "accountId": "111122223333",
+        "queue": "arn:aws:mediaconvert:us-west-2:111122223333:queues/Default",
+        "jobId": "1671476818694-phptj0",
+        "status": "COMPLETE",
+        "userMetadata": {},
+        "warnings": [
+            {
+                "code": 0,
+                "count": 1
+            }
+        ],
+        "outputGroupDetails": [
+            {
+                "outputDetails": [
+                    {
+                        "outputFilePaths": [
+                            "s3://amzn-s3-demo-bucket/file/file.mp4"
+                        ],
+                        "durationInMs": 30041,
+                        "videoDetails": { "widthInPx": 1920, "heightInPx": 1080, "qvbrAvgQuality": 7.38 }
+                    }
+                ]
+            }
+        ]
+    }
+}`
+
 const topicArn = 'arn:aws:sns:us-west-2:123456789012:MyTopic'
 
 /** The messages of SNS, without their signatures. */

@@ -247,6 +247,13 @@ describe('AWS MediaConvert', () => {
     expect(fetched).toEqual([])
   })
 
+  test('reports the files that a job wrote', async () => {
+    const { post } = await start(recipeOf('media-convert'))
+    const message = { ...documented.sns.notification, Message: documented.mediaConvertComplete }
+    expect(await post(signSns(message), snsType)).toMatchObject({ status: 200 })
+    await expect.poll(() => printed).toEqual(['job 1671476818694-phptj0 wrote s3://amzn-s3-demo-bucket/file/file.mp4'])
+  })
+
   test('may report what the recipe does not handle', async () => {
     const { post } = await start(recipeOf('media-convert'))
     const progress = documented.mediaConvert.replace('"ERROR"', '"PROGRESSING"')
