@@ -6,7 +6,7 @@ import { type BasicAuthOptions, basicAuth } from '../verify/basic-auth.ts'
 import { type HeaderTokenOptions, headerToken } from '../verify/header-token.ts'
 import { type HmacSignatureOptions, hmacSignature } from '../verify/hmac-signature.ts'
 import { type GetSecrets, readSecrets, type Secrets } from '../verify/secrets.ts'
-import { signedPrefixOf } from '../verify/signature-header.ts'
+import { signedContentOf } from '../verify/signature-header.ts'
 import { type StandardWebhooksOptions, standardWebhooks } from '../verify/standard-webhooks.ts'
 import { type TimestampedSignatureOptions, timestampedSignature } from '../verify/timestamped-signature.ts'
 import { type UrlTokenOptions, urlToken } from '../verify/url-token.ts'
@@ -80,11 +80,12 @@ export function signWithBasicAuth(options: BasicAuthOptions): Signer {
 export function signWithHmac(options: HmacSignatureOptions): Signer {
   hmacSignature(options)
   const { header, algorithm = 'sha256', encoding = 'hex', prefix = '', timestamp, now = Date.now } = options
-  const fill = signedPrefixOf('hmacSignature', options)
+  const fill = signedContentOf('hmacSignature', options)
   const key = hmacKey(algorithm, encoder.encode(firstSecret(options.secret)))
   return async (draft) => {
     const time = unixSeconds(now)
-    const signature = await hmac(key, fill(draft, time), draft.body, encoding)
+    const signed = fill(draft, time)
+    const signature = await hmac(key, signed.prefix, signed.body, encoding)
     return withHeaders(draft, {
       [header]: `${prefix}${signature}`,
       ...(timestamp && { [timestamp.header]: time }),

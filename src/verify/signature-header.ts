@@ -38,8 +38,9 @@ export interface SignatureHeaderOptions {
   }
   /**
    * What is signed: text, `{timestamp}` and `{url}` (path and query), followed by `{body}`. Slack and Zoom sign
-   * `v0:{timestamp}:{body}`, Discord and SendGrid `{timestamp}{body}`. A timestamp outside the signature proves nothing:
-   * sign it if the sender gives you the choice.
+   * `v0:{timestamp}:{body}`, Discord and SendGrid `{timestamp}{body}`. `{form}` in its place stands for the names and values of
+   * a form, sorted by name, as Twilio signs them: `https://example.com{url}{form}`. A timestamp outside the signature proves
+   * nothing: sign it if the sender gives you the choice.
    * @defaultValue '{timestamp}.{body}' with a timestamp, otherwise '{body}'
    */
   readonly signed?: SignedTemplate
@@ -72,10 +73,10 @@ export function signatureHeaderReader(
   const { header, encoding = 'hex', prefix = '', separator, timestamp, now = Date.now } = options
   if (timestamp !== undefined) checkOptions(`${owner}: timestamp`, timestamp, timestampRules)
   const toleranceSeconds = timestamp?.toleranceSeconds ?? 300
-  const fill = signedPrefixOf(owner, options)
+  const fill = signedContentOf(owner, options)
 
   return (delivery) => {
-    const { headers, body } = delivery
+    const { headers } = delivery
     const value = headers.get(header)
     if (value === null) return `header ${header} is missing`
     const signatures = readSignatures(value, prefix, encoding, separator)
@@ -83,12 +84,12 @@ export function signatureHeaderReader(
     const time = timestamp === undefined ? '' : headers.get(timestamp.header)
     if (time === null) return `header ${timestamp?.header} is missing`
     const fault = timestamp && timestampFault(time, toleranceSeconds, now)
-    return fault ?? { signatures, prefix: fill(delivery, time), body }
+    return fault ?? { signatures, ...fill(delivery, time) }
   }
 }
 
 /** @throws WebhookError `invalid_option` */
-export function signedPrefixOf(
+export function signedContentOf(
   owner: string,
   { timestamp, signed }: Pick<SignatureHeaderOptions, 'timestamp' | 'signed'>,
 ): FillTemplate {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type AnySender, createReceiver, type Delivery, unverified, type Verifier } from '../../src/index.ts'
 import { type SigningOptions, signerFor } from '../../src/service/emulator/sending/signing.ts'
-import { makeDelivery } from '../../src/testing/index.ts'
+import { makeDelivery, samplePayload } from '../../src/testing/index.ts'
 import { blocksOf, pageOf } from '../docs/pages.ts'
 import { postJson } from '../support/post-json.ts'
 import { silent } from '../support/silent.ts'
@@ -19,6 +19,8 @@ interface Service {
   readonly sign: SigningOptions
   readonly headers?: Readonly<Record<string, string>>
   readonly body: object
+  /** The body as it is sent, if that is not JSON. */
+  readonly text?: string
   /** What the generated sender reads. */
   readonly read: { readonly type: string; readonly mediaId: string; readonly emittedAt?: Date; readonly key?: string }
 }
@@ -101,6 +103,38 @@ const services: Readonly<Record<string, Service>> = {
     body: { type: 'user.created', object: 'event-of-ana', data: { id: 'user_29w83sxmDNGwOuEthce5gg56FcC' } },
     read: { type: 'user.created', mediaId: 'user_29w83sxmDNGwOuEthce5gg56FcC', key: 'msg_1' },
   },
+  'a service of lists': {
+    sign: { scheme: 'hmac-signature', secret, header: 'x-signature' },
+    body: [
+      { event: 'delivered', event_id: 'event-of-ana', video_id: 'film-of-ana', timestamp: 1772366658 },
+      {
+        event: 'delivered',
+        event_id: 'event-of-ben',
+        video_id: 'film-of-ben',
+        timestamp: 1772366659,
+        reason: 'mailbox full',
+      },
+    ],
+    read: {
+      type: 'delivered',
+      mediaId: 'film-of-ana',
+      key: 'event-of-ana',
+      emittedAt: new Date('2026-03-01T12:04:18Z'),
+    },
+  },
+  'a service of forms': {
+    sign: { scheme: 'hmac-signature', secret, header: 'x-signature' },
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: { event: 'call.ended', video_id: 'call-of-ana' },
+    text: 'event=call.ended&video_id=call-of-ana&From=%2B14158675309',
+    read: { type: 'call.ended', mediaId: 'call-of-ana' },
+  },
+  'a service of plain text': {
+    sign: { scheme: 'hmac-signature', secret, header: 'x-signature' },
+    headers: { 'content-type': 'text/plain; charset=UTF-8' },
+    body: { type: 'Notification', event_id: 'message-of-ana', asset_id: 'asset-of-ana' },
+    read: { type: 'Notification', mediaId: 'asset-of-ana', key: 'message-of-ana' },
+  },
   Slack: {
     sign: {
       ...{ scheme: 'hmac-signature', secret, header: 'x-slack-signature', prefix: 'v0=' },
@@ -133,9 +167,9 @@ async function listen(args: readonly string[] = []) {
   }
 }
 
-const signed = async ({ sign, headers, body }: Omit<Service, 'read'>) => {
-  const delivery = await makeDelivery(JSON.stringify(body), { headers, sign: signerFor(sign, 'msg_1') })
-  return { ...delivery, body: new TextEncoder().encode(JSON.stringify(body)) }
+const signed = async ({ sign, headers, body, text = JSON.stringify(body) }: Omit<Service, 'read'>) => {
+  const delivery = await makeDelivery(text, { headers, sign: signerFor(sign, 'msg_1') })
+  return { ...delivery, body: new TextEncoder().encode(text) }
 }
 
 /** Makes a receiver of a generated module, gives it a delivery, and returns the outcome and the event. */
@@ -344,9 +378,19 @@ export const sender = defineSender({
     codes.push(accepted.sender)
   })
 
-  test('says that a form is not JSON', async () => {
+  test('writes how forms and plain text arrive', async () => {
+    const { teach } = await listen()
+    const { fields, sender } = await teach('type=a&uid=b', { 'content-type': 'application/x-www-form-urlencoded' })
+    expect(fields).toEqual(['type: string', 'uid: string'])
+    expect(sender).toContain("\n  body: 'form',\n")
+    const plain = await (await listen()).teach({ type: 'a', uid: 'b' }, { 'content-type': "text/plain; charset='" })
+    expect(plain.sender).toContain("\n  contentTypes: ['text/plain', 'application/json'],\n")
+  })
+
+  test('says that an event of the media service must be JSON by its content type, too', async () => {
     const { program, post } = await listen()
-    expect(await post('payload=1', { 'content-type': 'application/x-www-form-urlencoded' })).toBe(415)
+    const body = samplePayload('encoding.finished')
+    expect(await post(body, { 'content-type': 'text/plain' })).toBe(415)
     const { reason, sender } = JSON.parse(await program.line(/^{"at"/))
     expect([reason, sender]).toEqual(['content-type must be application/json', undefined])
   })

@@ -24,6 +24,7 @@ const schemes: [what: string, options: HmacSignatureOptions][] = [
   ['a signed timestamp', { ...plain, timestamp }],
   ['an unsigned timestamp', { ...plain, timestamp, signed: '{body}' }],
   ['a template', { ...plain, timestamp, signed: 'v0:{timestamp}:{url}{body}' }],
+  ['the fields of a form', { ...plain, timestamp, signed: '{timestamp}{url}{form}' }],
   ['every option', { ...plain, algorithm: 'sha512', encoding: 'base64', prefix: 'v1=', separator: ';', timestamp }],
   ['a secret beyond ASCII', { ...plain, secret: 'sécrèt 密 😀' }],
   ['a secret longer than a block', { ...plain, secret: 's'.repeat(200) }],
@@ -165,9 +166,22 @@ describe('hmacSignature cannot be built with', () => {
   test.each<[string, Partial<Record<keyof HmacSignatureOptions, unknown>>, RegExp]>([
     ['an unknown algorithm', { algorithm: 'md5' }, /algorithm must be one of sha256, sha1, sha512/],
     ['an unknown encoding', { encoding: 'base64url' }, /encoding must be one of hex, base64/],
-    ...['body', '', '{body}.', '{form}', '{body}{body}', '{}{body}', '{header}{body}', '{timestamp}', 5].map(
-      (signed): [string, object, RegExp] => [`${signed || 'nothing'} signed`, { timestamp, signed }, /signed must be/],
-    ),
+    ...[
+      'body',
+      '',
+      '{body}.',
+      '{form}.',
+      '{form}{body}',
+      '{body}{body}',
+      '{}{body}',
+      '{header}{body}',
+      '{timestamp}',
+      5,
+    ].map((signed): [string, object, RegExp] => [
+      `${signed || 'nothing'} signed`,
+      { timestamp, signed },
+      /signed must be/,
+    ]),
     [
       'a signed timestamp without a header for it',
       { signed: '{timestamp}.{body}' },
@@ -217,6 +231,34 @@ describe('a template of what is signed', () => {
     }
     expect(await decision(verifier, { ...deliveryWith(headers), body: encode(text) })).toBe('verified')
     expect(await decision(verifier, { ...deliveryWith(headers), body: encode(`${text}&`) })).toMatch(/no signature/)
+  })
+
+  test('verifies the published vector of Twilio: the URL, and the fields of the form in their order', async () => {
+    const verifier = hmacSignature({
+      secret: '12345',
+      header: 'x-twilio-signature',
+      algorithm: 'sha1',
+      encoding: 'base64',
+      signed: 'https://mycompany.com{url}{form}',
+    })
+    const fields = {
+      To: '+18005551212',
+      Digits: '1234',
+      CallSid: 'CA1234567890ABCDE',
+      From: '+14158675309',
+      Caller: '+14158675309',
+    }
+    const form = String(new URLSearchParams(fields))
+    const sent = (text: string, url = '/myapp.php?foo=1&bar=2') => ({
+      ...deliveryWith({ 'x-twilio-signature': 'RSOYDt4T1cUTdK1PDd93/VVr8B8=' }),
+      url,
+      body: encode(text),
+    })
+    expect(await decision(verifier, sent(form))).toBe('verified')
+    expect(await decision(verifier, sent(`${form}&Extra=1`))).toBe('no signature matches')
+    expect(await decision(verifier, sent(form.replace('1234', '1235')))).toBe('no signature matches')
+    expect(await decision(verifier, sent(form, '/myapp.php?foo=1&bar=3'))).toBe('no signature matches')
+    expect(await decision(verifier, sent('%ff=%'))).toBe('no signature matches')
   })
 
   test('covers path and query of the URL, whatever host a platform puts before them', async () => {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import { nodeHandler } from '../../../../adapters/node.ts'
-import { defaultMaxValues, type JsonObject } from '../../../events/json.ts'
+import { parseExactly, parseForm } from '../../../events/body.ts'
+import { defaultMaxValues, type JsonObject, jsonTypes } from '../../../events/json.ts'
 import { KeyInput } from '../../../events/kept-input.ts'
 import { mediaService } from '../../../events/media-service/sender.ts'
 import { isList, parseDelivery } from '../../../events/parse.ts'
@@ -14,6 +15,7 @@ import {
   type MediaEvent,
   type Telemetry,
   type Verifier,
+  WebhookError,
 } from '../../../index.ts'
 import { within } from '../../../internal/timers.ts'
 import type { ReceivedDelivery } from './find-verifiers.ts'
@@ -37,11 +39,20 @@ const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 /** Reads the media service's payloads, and accepts any other sender's without knowing its fields. */
 const anySender: MediaService = {
   ...mediaService,
+  body: {
+    takes: () => true,
+    contentTypes: 'any',
+    gzip: false,
+    parse: (text, headers) => (isForm(headers.get('content-type')) ? parseForm(text) : parseExactly(text)),
+  },
   read(payload, headers, text) {
     const other = { format: 'flat', type: otherType, mediaId: '-', issues: [] } as Reading
     try {
       const event = mediaService.read(payload, headers, text) as Reading
-      return isKnown(event.type) ? event : other
+      if (!isKnown(event.type)) return other
+      const contentType = headers.get('content-type')
+      if (!contentType || jsonTypes.takes(contentType)) return event
+      throw new WebhookError('unsupported_media_type', 'content-type must be application/json')
     } catch (error) {
       if (isKnown(payload['type'])) throw error
       return other
@@ -50,6 +61,9 @@ const anySender: MediaService = {
 }
 
 const otherType = 'unknown'
+
+export const isForm = (contentType: string | null): boolean =>
+  contentType?.toLowerCase().startsWith('application/x-www-form-urlencoded') === true
 
 const isKnown = (type: unknown): boolean => mediaService.types.some((each) => each === type)
 

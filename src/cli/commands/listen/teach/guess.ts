@@ -4,6 +4,8 @@ import type { ReceivedDelivery } from '../find-verifiers.ts'
 /** What a sender is guessed from. */
 export interface Sample extends Pick<ReceivedDelivery, 'fields' | 'headers'> {
   readonly payload: JsonObject
+  /** The payload is one of a list. */
+  readonly isListed: boolean
 }
 
 /** A place in a delivery, and the code that reads it. */

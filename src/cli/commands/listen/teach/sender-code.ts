@@ -1,5 +1,7 @@
+import { jsonTypes } from '../../../../events/json.ts'
 import { pasted } from '../../../help.ts'
 import { quote } from '../../../shared/schemes.ts'
+import { isForm } from '../received.ts'
 import { findFirst, type Guess, guess, isTypeName, type Sample, unknown } from './guess.ts'
 import { type Shape, shapeOf } from './shape.ts'
 
@@ -27,7 +29,8 @@ export function senderCode(samples: readonly Sample[], verifier: string | undefi
     '  events: {',
     ...schemasByType(samples, found).map(([type, schema]) => `    ${nameCode(type)}: ${schema},`),
     '  },',
-    ...readCode(found),
+    ...bodyCode(samples),
+    ...(samples.some(({ isListed }) => isListed) ? listCode(found) : readCode(found)),
     '})',
     '',
     ...verifierCode(verifier),
@@ -77,13 +80,48 @@ function objectCode(fields: NonNullable<Shape['fields']>, indent: string): strin
 
 const nameCode = (name: string): string => (/^[a-z_$][\w$]*$/i.test(name) ? name : quote(name))
 
-function readCode({ type, mediaId, id, time, data, hasSignedId }: Guess): string[] {
+/** How bodies are written, unless it is JSON as such. */
+function bodyCode(samples: readonly Sample[]): string[] {
+  const types = new Set(samples.map(({ headers }) => headers.get('content-type') ?? ''))
+  if ([...types].some(isForm)) return ["  body: 'form',"]
+  const others = [...types].filter((type) => type !== '' && !jsonTypes.takes(type))
+  const [other] = others.flatMap((type) => /^[\w.+-]+\/[\w.+-]+/.exec(type)?.[0] ?? [])
+  return other === undefined ? [] : [`  contentTypes: [${quote(other)}, 'application/json'],`]
+}
+
+/** The names that `read` takes out of the payload, and whether it reads headers. */
+function usedBy({ type, mediaId, id, time, data, hasSignedId }: Guess) {
   const used = [...type, ...mediaId, ...(hasSignedId ? [] : [id]), time, data].flatMap((place) => place?.code ?? [])
-  const readsHeaders = used.some((code) => code.startsWith('headers.'))
   const roots = used.flatMap((code) => (/^(headers\.|')/.test(code) ? [] : (/^\w+/.exec(code)?.[0] ?? [])))
-  const payload = roots.length > 0 ? `{ ${[...new Set(roots)].join(', ')} }` : readsHeaders ? '_' : ''
+  return {
+    names: roots.length > 0 ? `{ ${[...new Set(roots)].join(', ')} }` : undefined,
+    readsHeaders: used.some((code) => code.startsWith('headers.')),
+  }
+}
+
+function readCode(found: Guess): string[] {
+  const { names, readsHeaders } = usedBy(found)
+  const payload = names ?? (readsHeaders ? '_' : '')
+  return [`  read: (${payload}${readsHeaders ? ', headers' : ''}) => ({`, ...fieldsCode(found), '  }),']
+}
+
+/** For a delivery with a list of events, each of which needs data of its own. */
+function listCode(found: Guess): string[] {
+  const { names, readsHeaders } = usedBy(found)
   return [
-    `  read: (${payload}${readsHeaders ? ', headers' : ''}) => ({`,
+    `  read: (events: Record<string, any>[]${readsHeaders ? ', headers' : ''}) =>`,
+    '    events.map((oneEvent) => {',
+    ...(names === undefined ? [] : [`      const ${names} = oneEvent`]),
+    '      return {',
+    ...fieldsCode(found).map((line) => `    ${line}`),
+    ...(found.data ? [] : ['        data: oneEvent,']),
+    '      }',
+    '    }),',
+  ]
+}
+
+function fieldsCode({ type, mediaId, id, time, data, hasSignedId }: Guess): string[] {
+  return [
     choiceCode('type', type, 'the field that says what happened, and a schema for each of its values in events'),
     choiceCode('mediaId', mediaId, 'the id of what the event is about; the events of one id are handled in order'),
     hasSignedId
@@ -95,7 +133,6 @@ function readCode({ type, mediaId, id, time, data, hasSignedId }: Guess): string
       ? member('emittedAt', time.code)
       : '    // TODO: emittedAt, when it happened: RFC 3339 or a Unix time in s or ms',
     ...(data ? [member('data', data.code)] : []),
-    '  }),',
   ]
 }
 

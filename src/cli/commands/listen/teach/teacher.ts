@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
-import type { JsonObject } from '../../../../events/json.ts'
+import { isObject, type JsonObject } from '../../../../events/json.ts'
 import { shellQuoted } from '../../../shared/text.ts'
 import type { ReceivedDelivery } from '../find-verifiers.ts'
 import { guess, type Sample } from './guess.ts'
@@ -28,9 +28,11 @@ export function createTeacher() {
   let verifier: string | undefined
   let code: string | undefined
   return (payload: JsonObject, { fields, headers }: ReceivedDelivery, foundVerifier: string | undefined): Lesson => {
-    const sample = { payload, fields, headers }
+    const isListed = Array.isArray(payload)
+    const payloads: readonly unknown[] = isListed ? payload : [payload]
+    const received = payloads.filter(isObject).map((each) => ({ payload: each, fields, headers, isListed }))
     verifier = foundVerifier ?? verifier
-    const more = samples.length < maxSamples ? [...samples, sample] : samples
+    const more = [...samples, ...received].slice(0, maxSamples)
     const extended = senderCode(more, verifier)
     const isNew = extended !== code
     // A delivery that teaches nothing is forgotten.
@@ -38,7 +40,7 @@ export function createTeacher() {
     const lines = describeShape(shapeOf([payload]))
     const rest = lines.length - maxLines
     return {
-      type: typeOf(guess(more), sample),
+      type: received[0] && typeOf(guess(more), received[0]),
       fields: rest > 0 ? [...lines.slice(0, maxLines), `… and ${rest} more`] : lines,
       code: extended,
       isNew,
