@@ -17,6 +17,7 @@ const guides = [
       page('Mount the receiver', '/mount'),
       page('Verify the sender', '/verify'),
       page('Other services', '/senders'),
+      page('Recipes for services', '/recipes'),
       page('From a hand-written receiver', '/from-a-hand-written-receiver'),
       page('Compared with other tools', '/compared'),
     ],

@@ -1,18 +1,21 @@
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import { memoryInbox } from '../../src/inbox/memory.ts'
 import { sqliteInbox } from '../../src/inbox/sqlite.ts'
 import * as mediaWebhooks from '../../src/index.ts'
-import { deliver } from '../../src/testing/index.ts'
+import { deliver, signWithHmac } from '../../src/testing/index.ts'
 import { type AdapterName, mounts } from '../support/mounts.ts'
 import { postJson } from '../support/post-json.ts'
 import { silent } from '../support/silent.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { blocksOf, pageOf } from './pages.ts'
 import { exportsOf } from './written-out.ts'
+
+type Challenge = mediaWebhooks.Challenge
 
 const secret = 'a-secret-of-the-test'
 const hmac = (text: string) => createHmac('sha256', secret).update(text).digest('hex')
@@ -345,6 +348,62 @@ test('a look-up and its late delivery are one event with a key of type and media
   expect(await receiver.accept(found)).toBe('accepted')
   expect(await deliver(receiver, muxAsset())).toMatchObject({ outcome: 'duplicate' })
   await expect.poll(() => handled).toMatchObject([{ source: 'lookup', data: { duration: 61.5 } }])
+})
+
+describe('a block of another form', () => {
+  const signature = { secret, header: 'x-signature' }
+  const sign = signWithHmac(signature)
+  const start = (name: string) => {
+    vi.stubGlobal('verify', mediaWebhooks.hmacSignature(signature))
+    onTestFinished(() => void vi.unstubAllGlobals())
+    vi.stubEnv('VERIFY_TOKEN', 'token')
+    const createReceiver = (options: mediaWebhooks.ReceiverOptions) =>
+      mediaWebhooks.createReceiver({ ...options, logger: silent })
+    return exportsOf('senders', name, { 'media-webhooks': { ...mediaWebhooks, createReceiver }, zod: { z } })
+  }
+
+  test('reads a list of events', async () => {
+    const { receiver } = start('batches') as { receiver: mediaWebhooks.Receiver }
+    const entry = (id: number) => ({ event: 'encoded', film: `film-${id}`, id: `${id}`, seconds: id })
+    const sent = await deliver(receiver, JSON.stringify([entry(1), entry(2), entry(2)]), { sign })
+    expect(JSON.parse(sent.body)).toEqual({ status: 'accepted', events: { accepted: 2, duplicate: 1 } })
+    await receiver.close()
+    expect(printed).toEqual(['film-1 has 1 s', 'film-2 has 2 s'])
+  })
+
+  test('reads a compressed form', async () => {
+    const { forms: sender } = start('forms') as { forms: mediaWebhooks.Sender<{ encoded: { seconds: number } }> }
+    const receiver = mediaWebhooks.createReceiver({ sender, verify: mediaWebhooks.unverified(), logger: silent })
+    const found: number[] = []
+    receiver.on('encoded', ({ data }) => void found.push(data.seconds))
+    const headers = new Headers({
+      'content-type': 'application/x-www-form-urlencoded',
+      'content-encoding': 'gzip',
+    })
+    const body = () => gzipSync('event=encoded&film=film-1&id=1&seconds=61.5')
+    expect(await receiver.receive({ method: 'POST', url: '/', headers, body })).toMatchObject({ outcome: 'accepted' })
+    await receiver.close()
+    expect(found).toEqual([61.5])
+  })
+
+  test('answers the handshakes of the page', async () => {
+    const { receiver, facebook, graph } = start('handshakes') as unknown as Record<'facebook' | 'graph', Challenge> & {
+      receiver: mediaWebhooks.Receiver
+    }
+    const slack = JSON.stringify({ token: 'x', challenge: '3eZbrw1aB', type: 'url_verification' })
+    expect(await deliver(receiver, slack, { sign })).toMatchObject({ status: 200, body: '3eZbrw1aB' })
+    expect(await deliver(receiver, slack)).toMatchObject({ status: 401 })
+
+    const ask = (challenge: Challenge, method: string, url: string) =>
+      mediaWebhooks
+        .createReceiver({ verify: mediaWebhooks.hmacSignature(signature), challenge, logger: silent })
+        .receive({ method, url, headers: new Headers(), body: new Uint8Array() })
+    const url = '/?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token='
+    expect(await ask(facebook, 'GET', `${url}token`)).toMatchObject({ status: 200, body: '1158201444' })
+    expect(await ask(facebook, 'GET', `${url}other`)).toMatchObject({ status: 405 })
+    expect(await ask(graph, 'POST', '/?validationToken=a%20b')).toMatchObject({ status: 200, body: 'a b' })
+    expect(await ask(graph, 'POST', '/')).toMatchObject({ status: 401 })
+  })
 })
 
 test('the example for Mux has the sender of the page', () => {

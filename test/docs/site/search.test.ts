@@ -64,6 +64,7 @@ describeInBrowser('the search of the site', () => {
     ['prisma', '/exactly-once'],
     ['drizzle', '/exactly-once'],
     ['ngrok', '/commands'],
+    ['shopify', '/recipes'],
   ])('finds for %s first %s', async (word, address) => {
     expect((await find(word))[0]).toContain(address)
   })
