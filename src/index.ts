@@ -1,4 +1,5 @@
 export { WebhookError, type WebhookErrorCode, webhookErrorCodes } from './errors.ts'
+export type { Challenge, ChallengeRequest } from './events/challenge.ts'
 export { defineSender, type ListedEvent, type SenderDefinition, type SenderReading } from './events/define-sender.ts'
 export type { UnknownEventType } from './events/event.ts'
 export type { LookupOutcome } from './events/lookup.ts'
@@ -110,9 +111,16 @@ export type {
 export type { HashAlgorithm, PublicKeyAlgorithm, SignatureEncoding } from './internal/crypto/encoding.ts'
 export type { Logger } from './internal/logger.ts'
 export type { MaybePromise } from './internal/maybe-promise.ts'
-export type { Acknowledgement, DeliveryOutcome, EventCounts, RejectionCode } from './receiver/acknowledgement.ts'
-export type { Challenge, ChallengeRequest } from './receiver/challenge.ts'
-export type { BodyReader, Delivery, DeliveryHeaders, ParsedBody } from './receiver/delivery.ts'
+export type {
+  Acknowledgement,
+  BodyReader,
+  Delivery,
+  DeliveryHeaders,
+  DeliveryOutcome,
+  EventCounts,
+  ParsedBody,
+  RejectionCode,
+} from './receiver/delivery.ts'
 export type { ConflictReport, DeliveryReport, Hooks } from './receiver/hooks.ts'
 export type { LookupOptions, Receiver, ReceiverOptions, ReceiverSetup } from './receiver/options.ts'
 export { createReceiver } from './receiver/receiver.ts'

@@ -101,7 +101,6 @@ const functions: readonly PublicFunction[] = [
       retry: 'object',
       maxBodyBytes: 'number',
       maxJsonValues: 'number',
-      challenge: 'function',
       bodyTimeoutMs: 'number',
       eventKey: 'object',
       hooks: 'object',

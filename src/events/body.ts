@@ -1,4 +1,5 @@
 import { WebhookError } from '../errors.ts'
+import { gunzip } from '../internal/gunzip.ts'
 import type { DeliveryHeaders } from '../receiver/delivery.ts'
 import { exactNumbers } from './exact-numbers.ts'
 import { isObject, type JsonObject, parseJson } from './json.ts'
@@ -9,13 +10,18 @@ export interface BodyFormat {
   takes(contentType: string): boolean
   /** The content types, for the error message. */
   readonly contentTypes: string
-  /** True if bodies may be compressed. */
-  readonly gzip: boolean
+  /**
+   * Decompresses a body. Absent if bodies are never compressed.
+   * @throws WebhookError `too_large` beyond `limit` bytes, or `malformed`
+   */
+  readonly decompress?: (bytes: Uint8Array, headers: DeliveryHeaders, limit: number) => Promise<Uint8Array>
   /**
    * Reads the payload: a JSON object, or a list.
    * @throws WebhookError `malformed`, without quoting the body
    */
   parse(text: string, headers: DeliveryHeaders): JsonObject
+  /** Writes what another parser made of a body. Throws, or returns `undefined`, for what is not JSON. */
+  write(parsed: unknown): string | undefined
 }
 
 /** The content types that a sender lists. */
@@ -25,6 +31,16 @@ export function listedTypes(types: readonly string[]): Pick<BodyFormat, 'takes' 
     takes: (contentType) => known.has((contentType.split(';', 1)[0] as string).trim().toLowerCase()),
     contentTypes: types.join(' or '),
   }
+}
+
+/** Decompresses what is sent as gzip (RFC 1952), unless a parser has: it may leave the header. */
+export async function decompressGzip(bytes: Uint8Array, headers: DeliveryHeaders, limit: number): Promise<Uint8Array> {
+  const isGzip = headers.get('content-encoding')?.toLowerCase() === 'gzip' && bytes[0] === 0x1f && bytes[1] === 0x8b
+  if (!isGzip) return bytes
+  const body = await gunzip(bytes, limit)
+  if (body === 'invalid') throw new WebhookError('malformed', 'the body is not valid gzip')
+  if (body === 'too_large') throw new WebhookError('too_large', `the body is larger than ${limit} bytes`)
+  return body
 }
 
 /** Parses JSON: an object, or a list of them. Numbers that JavaScript would round become strings. */

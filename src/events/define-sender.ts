@@ -11,9 +11,12 @@ import {
 } from '../internal/check-options.ts'
 import { isPromise, whenever } from '../internal/maybe-promise.ts'
 import type { DeliveryHeaders } from '../receiver/delivery.ts'
-import { type BodyFormat, listedTypes, parseExactly, parseForm } from './body.ts'
+import { type BodyFormat, decompressGzip, listedTypes, parseExactly, parseForm } from './body.ts'
+import { AskedChallenge, type Challenge } from './challenge.ts'
 import { checkSchema, validate } from './data.ts'
 import type { UnknownEventType } from './event.ts'
+import { acceptList } from './event-list.ts'
+import { writeRounded } from './exact-numbers.ts'
 import {
   deepFreeze,
   inOrder,
@@ -79,6 +82,16 @@ export interface SenderDefinition<Data> {
    * @defaultValue 'body', with a warning once events have no time either
    */
   readonly identity?: 'body' | 'delivery'
+  /**
+   * Answers the handshakes by which some services make sure that the URL is yours: with text, or with an object as JSON. Return
+   * `undefined` for everything else. Called for each GET, for each POST before its body is read, and with the payload of each
+   * verified POST. A signature vouches for `payload` only, so make an HMAC of nothing else: it would sign what anybody asks for.
+   *
+   * ```ts
+   * challenge: ({ payload }) => (payload?.type === 'url_verification' ? payload.challenge : undefined) // Slack
+   * ```
+   */
+  readonly challenge?: Challenge
 }
 
 /** What `read` returns. */
@@ -134,7 +147,7 @@ type StoredEvent = MediaEvent & { readonly data?: unknown }
  */
 export function defineSender<Data extends object>(definition: SenderDefinition<Data>): Sender<Data> {
   checkOptions('defineSender', definition ?? null, rules)
-  const { name, events, identity } = definition
+  const { name, events, identity, challenge } = definition
   const schemas = new Map<string, StandardSchema>(Object.entries(events))
   if (schemas.size === 0) throw invalid('events: give at least one event type')
   if (name === 'media-service') throw invalid('name: media-service is the name of the default sender')
@@ -163,6 +176,7 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
     types: [...schemas.keys()],
     headers,
     body: formatOf(definition, headers),
+    ...(challenge && { handshakes: (options) => new AskedChallenge(challenge, options) }),
     read(sent, from, text) {
       // Frozen: it is checked in place of the payload that is stored.
       const payload = deepFreeze(withoutPrototypes(sent) as JsonObject)
@@ -185,7 +199,11 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       // Its JSON makes the key, so equal look-ups need equal JSON.
       return { reading, payload: inOrder(JSON.parse(JSON.stringify(payload))) as JsonObject }
     },
-    looksAlike: ({ emittedAt }: DefinedReading) => identity === undefined && emittedAt === undefined,
+    acceptList,
+    alikeWarning: ({ emittedAt }: DefinedReading) =>
+      identity !== undefined || emittedAt !== undefined
+        ? undefined
+        : `events of ${name} have neither an id nor a time, so those with equal bodies count as one: choose identity in defineSender`,
     makeKey({ type, mediaId }: DefinedReading, body) {
       if (identity === 'delivery') return bounded(JSON.stringify([type, mediaId, globalThis.crypto.randomUUID()]))
       // Not the body alone: type and media id may come from headers, so equal bodies can be different events.
@@ -247,6 +265,7 @@ const rules: Rules<SenderDefinition<object>> = {
   contentTypes: mediaTypes,
   gzip: canGunzip,
   identity: oneOf('body', 'delivery'),
+  challenge: aFunction,
 }
 
 const noNames: readonly string[] = Object.freeze([])
@@ -273,15 +292,16 @@ function callRead<Found extends object>(name: string, part: 'payload' | 'body', 
 /** @param asked the headers that the sender asks for */
 function formatOf<Data>(definition: SenderDefinition<Data>, asked: Set<string>): BodyFormat {
   const { name, body = 'json', contentTypes, gzip = false } = definition
+  const common = { write: writeRounded, ...(gzip && { decompress: decompressGzip }) }
   if (typeof body !== 'function') {
     const usual = body === 'json' ? jsonTypes : listedTypes([formType])
     const types = contentTypes ? listedTypes(contentTypes) : usual
-    return { ...types, gzip, parse: body === 'json' ? parseExactly : parseForm }
+    return { ...types, ...common, parse: body === 'json' ? parseExactly : parseForm }
   }
   const types = contentTypes ? listedTypes(contentTypes) : anyType
   const parse = (text: string, headers: DeliveryHeaders) =>
     asJson(callRead(name, 'body', () => body(text, recordHeaders(asked, headers)))) as JsonObject
-  return { ...types, gzip, parse }
+  return { ...types, ...common, parse }
 }
 
 const formType = 'application/x-www-form-urlencoded'

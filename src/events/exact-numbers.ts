@@ -30,8 +30,8 @@ function decimal(number: string): string | undefined {
  * Writes what another parser made of a JSON text. Integers that it may have rounded get a fraction, so that they are not
  * taken for the digits that were sent.
  */
-export function writeRounded(value: unknown): string {
-  const json = JSON.stringify(value)
+export function writeRounded(value: unknown): string | undefined {
+  const json: string | undefined = JSON.stringify(value)
   if (json === undefined || !mayBeRounded.test(json)) return json
   return json.replace(token, (each) => (/^-?\d+$/.test(each) && !isExact(each) ? `${each}.0` : each))
 }

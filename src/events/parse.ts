@@ -33,8 +33,8 @@ export interface Parsing {
   readonly keyInput: KeyInput
   /** Maximum values in a payload. */
   readonly maxValues: number
-  /** Called for events that look alike: {@link AnySender.looksAlike}. */
-  readonly alike?: (() => void) | undefined
+  /** Warns of events that look alike: {@link AnySender.alikeWarning}. */
+  readonly warn?: ((warning: string) => void) | undefined
 }
 
 /** What a delivery brings: an event, or a list of them, which may be empty. */
@@ -89,14 +89,15 @@ interface EventInput extends ListedReading {
 
 /** Computes the event key and builds the event. */
 export function makeEvent(parsing: Parsing, input: EventInput): MaybePromise<MediaEvent> {
-  const { sender, keySource, keyInput, alike } = parsing
+  const { sender, keySource, keyInput, warn } = parsing
   const { reading, payload, body, delivery, vouched, source, place } = input
   const placed = (id: string | null | undefined) => id && (place === undefined ? id : JSON.stringify([id, place]))
   const id =
     placed(typeof keySource === 'object' ? (delivery?.headers ?? keptHeaders(vouched)).get(keySource.header) : '') ||
     reading.id ||
     placed(vouched?.eventId)
-  if (!id && source === 'delivery' && sender.looksAlike?.(reading)) alike?.()
+  const warning = id || source === 'lookup' ? undefined : sender.alikeWarning?.(reading)
+  if (warning !== undefined) warn?.(warning)
   const origin = { source, principal: vouched?.principal || undefined }
   const own = id ? keyOfId(id) : sender.makeKey(reading, body)
   const key = origin.principal === undefined ? own : keyOfPrincipal(origin.principal, own)

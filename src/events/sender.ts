@@ -1,9 +1,10 @@
 import { WebhookError } from '../errors.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { suggestion } from '../internal/suggestion.ts'
-import type { DeliveryHeaders } from '../receiver/delivery.ts'
+import type { Acknowledgement, Delivery, DeliveryHeaders } from '../receiver/delivery.ts'
 import type { BodyFormat } from './body.ts'
 import type { EventFields } from './event.ts'
+import type { acceptList } from './event-list.ts'
 import type { JsonObject } from './json.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
 
@@ -23,6 +24,23 @@ export interface ListedReading {
   readonly payload: JsonObject
 }
 
+/** What answering handshakes needs of the receiver. */
+export interface HandshakeOptions {
+  /** Rejects if the delivery can be verified without its body, and is forged. */
+  verify(delivery: Delivery): Promise<void>
+  /** @throws WebhookError `malformed` */
+  parse(body: Uint8Array, headers: DeliveryHeaders): JsonObject
+  readonly timeoutMs: number
+}
+
+/** Answers handshakes. `undefined`: the request is none. */
+export interface Handshakes {
+  /** Answers a GET, or a POST with its handshake in the URL. */
+  answerRequest(delivery: Delivery): Promise<Acknowledgement | undefined>
+  /** Answers a verified POST with its handshake in the payload. */
+  answerPayload(delivery: Delivery, body: Uint8Array): Promise<Acknowledgement | undefined>
+}
+
 export type Origin = Pick<EventFields, 'source' | 'principal'>
 
 /** A service that sends deliveries: its event types, its payloads, its keys. */
@@ -33,6 +51,8 @@ export interface AnySender {
   /** Headers that `read` has asked for. Unreadable deliveries keep them. */
   readonly headers: Iterable<string>
   readonly body: BodyFormat
+  /** Absent if the service asks for no handshake. */
+  handshakes?(options: HandshakeOptions): Handshakes
   /**
    * Reads the event of a payload, or a list of them. `undefined` if there is nothing to handle.
    * @param text the body
@@ -41,11 +61,10 @@ export interface AnySender {
   read(payload: JsonObject, headers: DeliveryHeaders, text: string): Reading | readonly ListedReading[] | undefined
   /** Reads the result of a look-up. @throws WebhookError `malformed` */
   readLookup(found: object): { readonly reading: Reading; readonly payload: JsonObject }
-  /**
-   * Tells whether events without an id, such as this one, may be told apart by their bodies only, though nobody said so.
-   * Absent if never.
-   */
-  looksAlike?(reading: Reading): boolean
+  /** Accepts a list of events. Absent if `read` never returns one, nor `undefined`. */
+  readonly acceptList?: typeof acceptList
+  /** A warning about events without an id, such as this one, that only their bodies tell apart, though nobody said so. */
+  alikeWarning?(reading: Reading): string | undefined
   /** Derives the key of an event without an id. */
   makeKey(reading: Reading, body: Uint8Array): MaybePromise<string>
   /** Builds the event in its stored form: JSON, except for `emittedAt`. */

@@ -1,6 +1,3 @@
-/** Tells whether bytes begin as gzip does (RFC 1952). */
-export const isGzip = (bytes: Uint8Array): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b
-
 /** Decompresses to at most `limit` bytes. Whatever the bytes claim, no more than a chunk beyond them is in memory. */
 export async function gunzip(bytes: Uint8Array, limit: number): Promise<Uint8Array | 'too_large' | 'invalid'> {
   const reader = new Blob([bytes as Uint8Array<ArrayBuffer>])

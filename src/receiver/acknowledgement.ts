@@ -1,33 +1,6 @@
-import { WebhookError, type WebhookErrorCode } from '../errors.ts'
+import { WebhookError } from '../errors.ts'
 import { encoder } from '../internal/utf8.ts'
-
-/** Why a delivery was rejected. */
-export type RejectionCode = Exclude<
-  WebhookErrorCode,
-  'invalid_option' | 'invalid_transaction' | 'timeout' | 'stopped' | 'lease_lost'
->
-
-export type Success = 'accepted' | 'duplicate' | 'ignored' | 'test' | 'handled'
-
-/** What became of a delivery: a success, a handshake that was answered, or its rejection code. */
-export type DeliveryOutcome = Success | 'challenge' | RejectionCode
-
-/** How many events of a delivery with a list of them had each outcome. */
-export type EventCounts = Readonly<Partial<Record<Success, number>>>
-
-/** The HTTP answer to a delivery. */
-export interface Acknowledgement {
-  /** For logs and metrics. */
-  readonly outcome: DeliveryOutcome
-  /** 200 for a success, otherwise 4xx or 5xx. */
-  readonly status: number
-  /** Lower-case names. Includes `content-length`. */
-  readonly headers: Readonly<Record<string, string>>
-  /** JSON text, or what `challenge` answers. */
-  readonly body: string
-  /** Only of a delivery with a list of events. */
-  readonly events?: EventCounts | undefined
-}
+import type { Acknowledgement, RejectionCode, Success } from './delivery.ts'
 
 const rejectionStatus: Record<RejectionCode, number> = {
   unauthorized: 401,
@@ -66,17 +39,6 @@ export const acknowledged = {
   test: success('test'),
   handled: success('handled'),
 } as const
-
-/** What a list is answered: the best that became of its events. */
-const best = ['handled', 'accepted', 'duplicate', 'test'] as const
-
-export function acknowledgedList(events: EventCounts): Acknowledgement {
-  const outcome = best.find((each) => events[each] !== undefined) ?? 'ignored'
-  // Nothing to handle, not even in vain.
-  if (Object.keys(events).length === 0) return acknowledged.ignored
-  const body = JSON.stringify({ status: outcome, events })
-  return { ...acknowledged[outcome], headers: makeHeaders(body), body, events }
-}
 
 /** Last acknowledgement per code. A flood of forged deliveries gets the same answer again and again. */
 const newest = new Map<RejectionCode, readonly [message: string, Acknowledgement]>()

@@ -1,3 +1,4 @@
+import type { WebhookErrorCode } from '../errors.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 
 /** Case-insensitive header lookup, like `Headers`: repeated fields are joined with `, `. */
@@ -31,4 +32,32 @@ export interface Delivery {
   readonly body: Uint8Array | BodyReader | ParsedBody
   /** Keeps the runtime alive until the event is handled, on platforms that freeze after the response. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined
+}
+
+/** Why a delivery was rejected. */
+export type RejectionCode = Exclude<
+  WebhookErrorCode,
+  'invalid_option' | 'invalid_transaction' | 'timeout' | 'stopped' | 'lease_lost'
+>
+
+export type Success = 'accepted' | 'duplicate' | 'ignored' | 'test' | 'handled'
+
+/** What became of a delivery: a success, a handshake that was answered, or its rejection code. */
+export type DeliveryOutcome = Success | 'challenge' | RejectionCode
+
+/** How many events of a delivery with a list of them had each outcome. */
+export type EventCounts = Readonly<Partial<Record<Success, number>>>
+
+/** The HTTP answer to a delivery. */
+export interface Acknowledgement {
+  /** For logs and metrics. */
+  readonly outcome: DeliveryOutcome
+  /** 200 for a success, otherwise 4xx or 5xx. */
+  readonly status: number
+  /** Lower-case names. Includes `content-length`. */
+  readonly headers: Readonly<Record<string, string>>
+  /** JSON text, or what `challenge` answers. */
+  readonly body: string
+  /** Only of a delivery with a list of events. */
+  readonly events?: EventCounts | undefined
 }

@@ -1,7 +1,7 @@
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import type { AttemptReport, RunReport } from '../handlers/reports.ts'
 import { msSince } from '../internal/timers.ts'
-import type { Acknowledgement, DeliveryOutcome, EventCounts } from './acknowledgement.ts'
+import type { Acknowledgement, DeliveryOutcome, EventCounts } from './delivery.ts'
 
 /** Report of one delivery. Never contains the body, the title, a secret or the URL's query. */
 export interface DeliveryReport {

@@ -17,7 +17,6 @@ import type {
   MessageResult,
 } from '../inbox/inbox.ts'
 import {
-  aFunction,
   aPlainObject,
   checkedApart,
   checkOptions,
@@ -30,9 +29,7 @@ import {
 } from '../internal/check-options.ts'
 import { type Logger, logLevels } from '../internal/logger.ts'
 import type { Verifier } from '../verify/verifier.ts'
-import type { Acknowledgement } from './acknowledgement.ts'
-import type { Challenge } from './challenge.ts'
-import type { Delivery } from './delivery.ts'
+import type { Acknowledgement, Delivery } from './delivery.ts'
 import type { Hooks } from './hooks.ts'
 import { type Platform, platforms } from './platform.ts'
 import type { Telemetry } from './telemetry.ts'
@@ -98,18 +95,8 @@ export interface ReceiverOptions<Additions = unknown, Of extends AnySender = Med
    */
   readonly maxJsonValues?: number
   /**
-   * Answers the handshakes by which some services make sure that the URL is yours: text, or an object as JSON. Return
-   * `undefined` for everything else. Called for a GET, for a POST before its body is read, and with the verified payload of each
-   * POST. Only `payload` is verified by a signature, so answer with an HMAC of nothing else.
-   *
-   * ```ts
-   * challenge: ({ payload }) => (payload?.type === 'url_verification' ? payload.challenge : undefined) // Slack
-   * ```
-   */
-  readonly challenge?: Challenge
-  /**
-   * Time limit for the body to arrive, in ms; past it the answer is 400 `incomplete`. An asynchronous verifier and `challenge`
-   * have the same limit; past it the answer is 503 `unavailable`.
+   * Time limit for the body to arrive, in ms; past it the answer is 400 `incomplete`. An asynchronous verifier and a
+   * handshake have the same limit; past it the answer is 503 `unavailable`.
    * @defaultValue 10_000
    */
   readonly bodyTimeoutMs?: number
@@ -285,7 +272,6 @@ const rules: Rules<ReceiverOptions> = {
   retry: checkedApart,
   maxBodyBytes: wholeNumber(),
   maxJsonValues: wholeNumber(),
-  challenge: aFunction,
   bodyTimeoutMs: wholeNumber(),
   eventKey: checkedApart,
   hooks: checkedApart,

@@ -1,7 +1,16 @@
 import { WebhookError } from '../errors.ts'
+import { decodeText } from '../events/json.ts'
 import type { LookupOutcome } from '../events/lookup.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
-import { isList, type ParsedDelivery, type Parsing, parseDelivery, type Vouched } from '../events/parse.ts'
+import {
+  isList,
+  type ParsedDelivery,
+  type Parsing,
+  parseDelivery,
+  parsePayload,
+  type Vouched,
+} from '../events/parse.ts'
+import type { AnySender, Handshakes } from '../events/sender.ts'
 import type { HandlerRegistry } from '../handlers/registry.ts'
 import { Closing } from '../inbox/closing.ts'
 import type { AcceptedEvent, AcceptOptions, CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'
@@ -9,25 +18,16 @@ import { type Logger, throttled } from '../internal/logger.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { maxWaitMs, within } from '../internal/timers.ts'
 import type { Verifier } from '../verify/verifier.ts'
-import {
-  type Acknowledgement,
-  acknowledged,
-  acknowledgedList,
-  type RejectionError,
-  rejection,
-  type Success,
-  toRejectionError,
-} from './acknowledgement.ts'
-import { type Challenge, Handshakes } from './challenge.ts'
+import { acknowledged, type RejectionError, rejection, toRejectionError } from './acknowledgement.ts'
 import { Conflicts } from './conflicts.ts'
-import type { Delivery } from './delivery.ts'
-import { acceptList } from './event-list.ts'
+import type { Acknowledgement, Delivery, Success } from './delivery.ts'
 import { acceptLookup, checkLookup } from './look-ups.ts'
 import type { LookupOptions } from './options.ts'
 import type { Reporter } from './reporter.ts'
 import type { SenderChanges } from './sender-changes.ts'
 import {
   accept,
+  acceptAll,
   guard,
   handleNow,
   isRejection,
@@ -44,8 +44,6 @@ import type { DeliverySpan } from './telemetry.ts'
 export interface DeliveryPathOptions {
   /** Decides whether a delivery comes from the sender. */
   readonly verifier: Verifier
-  /** Answers handshakes. */
-  readonly challenge: Challenge | undefined
   /** Makes events of bodies. */
   readonly parsing: Parsing
   /** Warns of changes. */
@@ -57,7 +55,7 @@ export interface DeliveryPathOptions {
   /** When a delivery is acknowledged: after its event is stored, or after it is handled. */
   readonly ack: 'accepted' | 'handled'
   readonly maxBodyBytes: number
-  /** Time limit of the body, of an asynchronous verifier, and of `challenge`. */
+  /** Time limit of the body, of an asynchronous verifier, and of a handshake. */
   readonly bodyTimeoutMs: number
   /** Time limit of the handlers with `ack: 'handled'`. */
   readonly ackTimeoutMs: number
@@ -80,9 +78,9 @@ export class DeliveryPath {
   #allEnded = () => {}
 
   constructor(options: DeliveryPathOptions) {
-    const { challenge, parsing, inbox, reporter, logger } = options
+    const { parsing, inbox, reporter, logger } = options
     this.#options = options
-    this.#handshakes = challenge && new Handshakes(challenge, options)
+    this.#handshakes = openHandshakes(options)
     this.#conflicts = new Conflicts(inbox, parsing, (report) => reporter.conflict(report), logger)
   }
 
@@ -190,19 +188,19 @@ export class DeliveryPath {
     return waitUntil && ((promise) => reporter.guarded('waitUntil', () => waitUntil(promise)))
   }
 
-  async #acceptList(
-    events: readonly MediaEvent[],
-    { waitUntil }: Delivery,
-    span?: DeliverySpan,
-  ): Promise<Acknowledgement> {
-    const { inbox, ack } = this.#options
-    const single = {
-      unhandled: (event: MediaEvent) => this.#unhandled(event),
-      toAccepted: (event: MediaEvent) => this.#toAccepted(event, span),
-      ...(ack === 'handled' && { handle: (event: MediaEvent) => this.#putInInbox(event, waitUntil, span) }),
-      ended: (event: MediaEvent, outcome: Success) => this.#compare(event, outcome),
-    }
-    return acknowledgedList(await acceptList(events, single, inbox, this.#keepAlive(waitUntil)))
+  #acceptList(events: readonly MediaEvent[], { waitUntil }: Delivery, span?: DeliverySpan) {
+    const { inbox, ack, parsing } = this.#options
+    const toAccepted = (event: MediaEvent) => this.#toAccepted(event, span)
+    const accept = (event: MediaEvent) => this.#putInInbox(event, waitUntil, span)
+    return (parsing.sender as Required<AnySender>).acceptList(events, {
+      unhandled: (event) => this.#unhandled(event),
+      accept,
+      acceptAll: (all) =>
+        ack === 'handled'
+          ? Promise.all(all.map(accept))
+          : acceptAll(inbox, all.map(toAccepted), this.#keepAlive(waitUntil)),
+      accepted: (event, outcome) => this.#compare(event, outcome),
+    })
   }
 
   /** Remembers what was accepted, and compares duplicates with it. */
@@ -270,4 +268,16 @@ export class DeliveryPath {
     if (this.#inFlight > 0) await within(Math.min(timeoutMs / 2, maxWaitMs), idle, () => {})
     return inbox.close({ timeoutMs: Math.max(0, timeoutMs - (performance.now() - startedAt)) })
   }
+}
+
+/** A sender's handshakes, verified if the verifier needs no body. */
+function openHandshakes({ parsing, verifier, bodyTimeoutMs }: DeliveryPathOptions): Handshakes | undefined {
+  return parsing.sender.handshakes?.({
+    async verify(delivery) {
+      const vouched = verifier.needsBytes ? undefined : await verifyDelivery(verifier, delivery, bodyTimeoutMs)
+      if (vouched !== undefined && isRejection(vouched)) throw vouched
+    },
+    parse: (body, headers) => parsePayload(parsing, decodeText(body), headers),
+    timeoutMs: bodyTimeoutMs,
+  })
 }

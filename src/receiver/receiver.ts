@@ -35,7 +35,7 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
   const { verify: verifier, inbox: definition = memoryInbox(), telemetry, platform } = options
   const { ack = 'accepted', order = 'loose', handlerTimeoutMs = 30_000 } = options
   const { maxBodyBytes = 65_536, bodyTimeoutMs = 10_000, ackTimeoutMs = 2_500 } = options
-  const { challenge, eventKey: keySource, maxJsonValues: maxValues = defaultMaxValues } = options
+  const { eventKey: keySource, maxJsonValues: maxValues = defaultMaxValues } = options
   const { retry = ack === 'handled' ? undefined : {} } = options
   const sender: AnySender = options.sender ?? mediaService
   const logger = options.logger ? safeLogger(options.logger) : defaultLogger
@@ -44,8 +44,8 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
   const reporter = new Reporter(options.hooks, logger, telemetry)
   const keyInput = new KeyInput((url) => verifier.withoutToken?.(url) ?? url)
   const senderChanges = new SenderChanges(logger, verifier, sender)
-  const alike = typeof keySource === 'function' ? undefined : () => senderChanges.checkAlike()
-  const parsing: Parsing = { sender, keySource, keyInput, maxValues, alike }
+  const warn = typeof keySource === 'function' ? undefined : (warning: string) => senderChanges.warnOnce(warning)
+  const parsing: Parsing = { sender, keySource, keyInput, maxValues, warn }
   const schedule = retry === undefined ? undefined : retrySchedule(retry)
   const host: InboxHost = {
     handle: createHandle({ registry, reporter, logger, handlerTimeoutMs, retry: schedule }),
@@ -68,7 +68,6 @@ export function createReceiver<Additions = unknown, Of extends AnySender = Media
   const limits = { maxBodyBytes, bodyTimeoutMs, ackTimeoutMs }
   const path = new DeliveryPath({
     verifier,
-    challenge,
     senderChanges,
     parsing,
     registry,

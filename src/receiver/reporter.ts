@@ -16,8 +16,7 @@ import { durationText } from '../internal/duration.ts'
 import { calledWithin, guarded } from '../internal/guarded.ts'
 import { LogThrottle } from '../internal/log-throttle.ts'
 import { type LogLevel, type SafeLogger, throttled } from '../internal/logger.ts'
-import type { Acknowledgement, DeliveryOutcome } from './acknowledgement.ts'
-import type { Delivery } from './delivery.ts'
+import type { Acknowledgement, Delivery, DeliveryOutcome } from './delivery.ts'
 import {
   type ConflictReport,
   type DeliveryReport,

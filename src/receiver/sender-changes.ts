@@ -33,13 +33,10 @@ export class SenderChanges {
   readonly #readHeaders = new Set<string>()
   readonly #verifier: Verifier
   readonly #catalogue: readonly string[]
-  readonly #sender: string
-  #hasWarnedOfAlike = false
   /** Deliveries left to check. 0 for a verifier that needs the bytes: it checks a signature already. */
   #checksLeft: number
 
-  constructor(logger: Logger, verifier: Verifier, { name, types }: AnySender) {
-    this.#sender = name
+  constructor(logger: Logger, verifier: Verifier, { types }: AnySender) {
     this.#catalogue = types
     this.#logger = logger
     this.#verifier = verifier
@@ -78,14 +75,9 @@ export class SenderChanges {
     }
   }
 
-  /** Warns that events have neither an id nor a time. */
-  checkAlike(): void {
-    if (this.#hasWarnedOfAlike) return
-    this.#hasWarnedOfAlike = true
-    this.#logger.warn(
-      { sender: this.#sender },
-      `events of ${this.#sender} have neither an id nor a time, so those with equal bodies count as one: choose identity in defineSender`,
-    )
+  /** Logs the warning of a sender about its events. */
+  warnOnce(warning: string): void {
+    if (isNew(this.#fields, warning)) this.#logger.warn({}, warning)
   }
 
   checkIgnored({ type }: MediaEvent): void {

@@ -1,18 +1,16 @@
 import { WebhookError } from '../errors.ts'
 import type { BodyFormat } from '../events/body.ts'
-import { writeRounded } from '../events/exact-numbers.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
 import { keepInput, type Parsing, type Vouched } from '../events/parse.ts'
 import type { Acceptance, AcceptedEvent, AcceptOptions, ImmediateResult, Inbox } from '../inbox/inbox.ts'
 import type { TraceCarrier } from '../inbox/reading.ts'
-import { gunzip, isGzip } from '../internal/gunzip.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import { encoder } from '../internal/utf8.ts'
 import { withoutStack } from '../internal/without-stack.ts'
 import type { Verification, Verifier } from '../verify/verifier.ts'
-import type { RejectionCode, RejectionError } from './acknowledgement.ts'
-import type { Delivery, ParsedBody } from './delivery.ts'
+import type { RejectionError } from './acknowledgement.ts'
+import type { Delivery, ParsedBody, RejectionCode } from './delivery.ts'
 
 /** Stackless, because anyone can cause these errors at any rate. */
 const rejected = (code: RejectionCode, message: string, options?: ErrorOptions): RejectionError =>
@@ -31,10 +29,10 @@ export function guard({ method, headers, body }: Delivery, format: BodyFormat, m
   // A body parser has already decoded the body and applied its own size limit.
   if (typeof body !== 'function') return
   const encoding = headers.get('content-encoding')?.toLowerCase()
-  if (encoding && encoding !== 'identity' && !(encoding === 'gzip' && format.gzip)) {
+  if (encoding && encoding !== 'identity' && !(encoding === 'gzip' && format.decompress)) {
     throw rejected(
       'unsupported_media_type',
-      `content-encoding must be ${format.gzip ? 'gzip or ' : ''}identity: send the body uncompressed`,
+      `content-encoding must be ${format.decompress ? 'gzip or ' : ''}identity: send the body uncompressed`,
     )
   }
   if (Number(headers.get('content-length')) > maxBodyBytes) throw tooLarge(maxBodyBytes)
@@ -52,45 +50,34 @@ interface ReadOptions {
  * @throws WebhookError `too_large`, `incomplete`, `malformed` or `body_consumed`
  */
 export function readBody({ body, headers }: Delivery, options: ReadOptions): MaybePromise<Uint8Array> {
-  const { verifier, maxBodyBytes, bodyTimeoutMs } = options
-  const { gzip } = options.parsing.sender.body
+  const { maxBodyBytes, bodyTimeoutMs, parsing } = options
+  const { decompress } = parsing.sender.body
   const read = typeof body === 'function' ? body(maxBodyBytes) : body
-  if (!isPromise(read) && !gzip) return requireBytes(read, verifier, maxBodyBytes)
-  const bytes = Promise.resolve(read).then((result) => requireBytes(result, verifier, maxBodyBytes))
-  return within(bodyTimeoutMs, gzip ? bytes.then((sent) => decompressed(sent, headers, maxBodyBytes)) : bytes, bodyLate)
-}
-
-/** Decompresses a body, unless a parser has: it may leave the header. */
-async function decompressed(bytes: Uint8Array, headers: Delivery['headers'], maxBodyBytes: number) {
-  if (headers.get('content-encoding')?.toLowerCase() !== 'gzip' || !isGzip(bytes)) return bytes
-  const body = await gunzip(bytes, maxBodyBytes)
-  if (body === 'too_large') throw tooLarge(maxBodyBytes)
-  if (body === 'invalid') throw rejected('malformed', 'the body is not valid gzip')
-  return body
+  if (!isPromise(read) && decompress === undefined) return requireBytes(read, options)
+  const sent = Promise.resolve(read).then((result) => requireBytes(result, options))
+  const bytes = decompress ? sent.then((each) => decompress(each, headers, maxBodyBytes)) : sent
+  return within(bodyTimeoutMs, bytes, bodyLate)
 }
 
 function bodyLate(): never {
   throw rejected('incomplete', 'the body did not arrive in time')
 }
 
-function requireBytes(
-  read: Uint8Array | ParsedBody | 'too_large' | 'incomplete',
-  verifier: Verifier,
-  maxBodyBytes: number,
-): Uint8Array {
+function requireBytes(read: Uint8Array | ParsedBody | 'too_large' | 'incomplete', options: ReadOptions): Uint8Array {
+  const { maxBodyBytes } = options
   if (read === 'incomplete') throw rejected('incomplete', 'the body was cut off before its end')
   if (read === 'too_large') throw tooLarge(maxBodyBytes)
   // A parser may have decompressed it, so `content-length` says nothing.
-  const bytes = ArrayBuffer.isView(read) ? read : written(read, verifier)
+  const bytes = ArrayBuffer.isView(read) ? read : written(read, options)
   if (bytes.byteLength > maxBodyBytes) throw tooLarge(maxBodyBytes)
   return bytes
 }
 
-function written(body: ParsedBody, { name, needsBytes }: Verifier): Uint8Array {
+function written(body: ParsedBody, { verifier, parsing }: ReadOptions): Uint8Array {
   if (body.parsed === undefined) throw bodyConsumed(body, 'left no body')
-  if (needsBytes) throw bodyConsumed(body, `${name} needs the exact bytes`)
+  if (verifier.needsBytes) throw bodyConsumed(body, `${verifier.name} needs the exact bytes`)
   try {
-    return encoder.encode(writeRounded(body.parsed))
+    return encoder.encode(parsing.sender.body.write(body.parsed))
   } catch {
     // Not JSON. Parsing rejects it.
     return noBytes
@@ -202,26 +189,15 @@ export function accept(
 }
 
 /**
- * Accepts several events: in one step, if the inbox has one. Otherwise one after the other: if that fails halfway, those before
- * are duplicates when the sender repeats the delivery.
- * @throws as {@link accept}
+ * Accepts all of several events, or none. `undefined` if the inbox has no step for that.
+ * @throws WebhookError as {@link accept}
  */
-export async function acceptAll(
+export const acceptAll = (
   inbox: Inbox,
   accepted: readonly AcceptedEvent[],
   waitUntil: AcceptOptions['waitUntil'],
-): Promise<readonly ('accepted' | 'duplicate')[]> {
-  const outcomes: ('accepted' | 'duplicate')[] = []
-  if (inbox.acceptAll === undefined) {
-    for (const each of accepted) outcomes.push(await accept(inbox, each, waitUntil))
-    return outcomes
-  }
-  try {
-    return (await inbox.acceptAll(accepted, waitUntil && { waitUntil })).map(checkRoom)
-  } catch (error) {
-    return unavailable(error)
-  }
-}
+): Promise<readonly ('accepted' | 'duplicate')[]> | undefined =>
+  inbox.acceptAll?.(accepted, waitUntil && { waitUntil }).then((all) => all.map(checkRoom), unavailable)
 
 function checkRoom(acceptance: Acceptance): 'accepted' | 'duplicate' {
   if (acceptance === 'overloaded') throw overloaded()

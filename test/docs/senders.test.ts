@@ -387,16 +387,30 @@ describe('a block of another form', () => {
   })
 
   test('answers the handshakes of the page', async () => {
-    const { receiver, facebook, graph } = start('handshakes') as unknown as Record<'facebook' | 'graph', Challenge> & {
-      receiver: mediaWebhooks.Receiver
+    const { sender, facebook, graph } = start('handshakes') as unknown as Record<'facebook' | 'graph', Challenge> & {
+      sender: mediaWebhooks.Sender<never>
     }
+    const receiver = mediaWebhooks.createReceiver({
+      sender,
+      verify: mediaWebhooks.hmacSignature(signature),
+      logger: silent,
+    })
     const slack = JSON.stringify({ token: 'x', challenge: '3eZbrw1aB', type: 'url_verification' })
     expect(await deliver(receiver, slack, { sign })).toMatchObject({ status: 200, body: '3eZbrw1aB' })
     expect(await deliver(receiver, slack)).toMatchObject({ status: 401 })
 
     const ask = (challenge: Challenge, method: string, url: string) =>
       mediaWebhooks
-        .createReceiver({ verify: mediaWebhooks.hmacSignature(signature), challenge, logger: silent })
+        .createReceiver({
+          sender: mediaWebhooks.defineSender({
+            name: 'asking',
+            events: sender.events,
+            read: () => undefined,
+            challenge,
+          }),
+          verify: mediaWebhooks.hmacSignature(signature),
+          logger: silent,
+        })
         .receive({ method, url, headers: new Headers(), body: new Uint8Array() })
     const url = '/?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token='
     expect(await ask(facebook, 'GET', `${url}token`)).toMatchObject({ status: 200, body: '1158201444' })

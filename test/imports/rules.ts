@@ -5,7 +5,7 @@ export type Rules = Readonly<Record<string, readonly string[]>>
 export const folders: Rules = {
   'errors.ts': [],
   internal: ['errors.ts'],
-  'receiver/delivery.ts': ['internal'],
+  'receiver/delivery.ts': ['errors.ts', 'internal'],
   events: ['errors.ts', 'internal', 'receiver/delivery.ts'],
   verify: ['errors.ts', 'internal', 'receiver/delivery.ts'],
   idempotency: ['errors.ts', 'internal'],

@@ -1,9 +1,12 @@
+import { AskedChallenge } from '../../src/events/challenge.ts'
+import { mediaService } from '../../src/events/media-service/sender.ts'
 import {
   type Acknowledgement,
   createReceiver,
   type Delivery,
   type DeliveryOutcome,
   hmacSignature,
+  type MediaService,
   type ReceiverOptions,
   urlToken,
 } from '../../src/index.ts'
@@ -29,6 +32,12 @@ const url = `/webhooks/media?debug=${sensitive.query}`
 export const payload = samplePayload('encoding.finished', { title: sensitive.title })
 export const testPayload = { ...payload, media_id: '00000000-0000-0000-0000-000000000000' }
 const body = JSON.stringify({ ...payload, extra: sensitive.field })
+
+/** The media service, if it asked before it sent. */
+const asking: MediaService = {
+  ...mediaService,
+  handshakes: (options) => new AskedChallenge(({ payload: sent }) => sent && 'the answer', options),
+}
 
 type Given = Pick<ReceiverOptions, 'logger' | 'hooks'>
 
@@ -82,7 +91,7 @@ export const scenarios: Record<DeliveryOutcome, Scenario> = {
     status: 200,
     level: 'debug',
     event: false,
-    run: (given) => send(given, { challenge: ({ payload }) => payload && 'the answer' }),
+    run: (given) => send(given, { sender: asking, handlers: {} }),
   },
   handled: { status: 200, level: 'debug', event: true, run: (given) => send(given, { ack: 'handled' }) },
   unauthorized: {

@@ -1,5 +1,5 @@
 import type { HandlerFailure } from '../../src/inbox/reading.ts'
-import type { DeliveryOutcome } from '../../src/receiver/acknowledgement.ts'
+import type { DeliveryOutcome } from '../../src/receiver/delivery.ts'
 import type { Scope, World } from './world.ts'
 
 /** A run of a handler. */

@@ -108,9 +108,6 @@ describe('createReceiver', () => {
     createReceiver({ verify, maxBodyBytes: '64kb' })
     // @ts-expect-error a number of values
     createReceiver({ verify, maxJsonValues: 'all' })
-    // @ts-expect-error a number is no answer to a handshake
-    createReceiver({ verify, challenge: () => 7 })
-    createReceiver({ verify, challenge: async ({ query }) => query.get('challenge') })
     // @ts-expect-error an object of options
     createReceiver({ verify, retry: 5 })
     // @ts-expect-error no such option of a retry

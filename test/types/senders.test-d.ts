@@ -81,6 +81,9 @@ describe('a sender', () => {
     defineSender({ name: 'x', events, body: 'xml', read: () => undefined })
     // @ts-expect-error content types are a list
     defineSender({ name: 'x', events, contentTypes: 'text/plain', read: () => undefined })
+    defineSender({ name: 'x', events, read: () => undefined, challenge: async ({ query }) => query.get('challenge') })
+    // @ts-expect-error a number is no answer to a handshake
+    defineSender({ name: 'x', events, read: () => undefined, challenge: () => 7 })
     // @ts-expect-error no identity
     defineSender({ name: 'x', events, identity: 'id', read: () => undefined })
     // @ts-expect-error read cannot be async

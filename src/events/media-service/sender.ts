@@ -13,7 +13,7 @@ export const mediaService: MediaService = {
   name: 'media-service',
   types: eventTypes,
   headers: [],
-  body: { ...jsonTypes, gzip: false, parse: parseJsonObject },
+  body: { ...jsonTypes, parse: parseJsonObject, write: JSON.stringify },
   read: readWireEvent,
   readLookup(found) {
     const payload = toPayload(found as never)

@@ -42,7 +42,7 @@ const anySender: MediaService = {
   body: {
     takes: () => true,
     contentTypes: 'any',
-    gzip: false,
+    write: JSON.stringify,
     parse: (text, headers) => (isForm(headers.get('content-type')) ? parseForm(text) : parseExactly(text)),
   },
   read(payload, headers, text) {

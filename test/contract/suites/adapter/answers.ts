@@ -1,3 +1,4 @@
+import { defineSender } from '../../../../src/events/define-sender.ts'
 import type { Inbox } from '../../../../src/inbox/inbox.ts'
 import { encoder } from '../../../../src/internal/utf8.ts'
 import type { ReceiverOptions } from '../../../../src/receiver/options.ts'
@@ -74,6 +75,14 @@ async function afterClose({ receiver, post }: Fixture): Promise<Answer> {
   return post(freshBody())
 }
 
+/** A sender that makes sure of the URL. */
+const echoing = defineSender({
+  name: 'echoing',
+  events: { any: { '~standard': { version: 1, vendor: 'none', validate: (value) => ({ value }) } } },
+  read: () => undefined,
+  challenge: ({ method, query }) => (method === 'GET' ? query.get('challenge') : undefined),
+})
+
 export function answers(mount: MountAdapter, { test, expect }: Runner): void {
   const check = fixtures(mount, { test })
 
@@ -87,7 +96,7 @@ export function answers(mount: MountAdapter, { test, expect }: Runner): void {
       )
       expect(headers).toEqual(['text/plain; charset=utf-8', 'nosniff', 'no-store'])
     },
-    () => ({ challenge: ({ method, query }) => (method === 'GET' ? query.get('challenge') : undefined) }),
+    () => ({ sender: echoing as never, handlers: {} }),
   )
 
   for (const { outcome, status, options, deliver, headers = {} } of rows) {

@@ -1,6 +1,6 @@
 import type { MediaEvent } from '../../../../src/events/media-service/catalogue.ts'
 import type { Logger } from '../../../../src/internal/logger.ts'
-import type { DeliveryOutcome } from '../../../../src/receiver/acknowledgement.ts'
+import type { DeliveryOutcome } from '../../../../src/receiver/delivery.ts'
 import type { Receiver, ReceiverOptions } from '../../../../src/receiver/options.ts'
 import { createReceiver } from '../../../../src/receiver/receiver.ts'
 import { makeDelivery } from '../../../../src/testing/deliver.ts'

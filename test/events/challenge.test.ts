@@ -1,8 +1,11 @@
 import { createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import * as z from 'zod/mini'
 import {
+  type Challenge,
   type ChallengeRequest,
   createReceiver,
+  defineSender,
   hmacSignature,
   type ReceiverOptions,
   urlToken,
@@ -13,16 +16,22 @@ import { untyped } from '../support/untyped.ts'
 
 const signature = { secret: 'a secret', header: 'x-signature' }
 
-function subject(challenge: ReceiverOptions['challenge'], options: Partial<ReceiverOptions> = {}) {
+function subject(challenge: Challenge | undefined, options: Partial<ReceiverOptions> = {}) {
+  const sender = defineSender({
+    name: 'mine',
+    events: { 'encoding.finished': z.unknown() },
+    read: ({ type, media_id }) => ({ type, mediaId: media_id }),
+    ...(challenge && { challenge }),
+  })
   const outcomes: string[] = []
   const handled: string[] = []
-  const receiver = createReceiver({
+  const receiver = createReceiver<unknown, typeof sender>({
+    sender,
     verify: hmacSignature(signature),
     logger: silent,
     handlers: { 'encoding.finished': ({ type }) => void handled.push(type) },
     hooks: { delivery: ({ outcome }) => void outcomes.push(outcome) },
-    ...(challenge && { challenge }),
-    ...options,
+    ...(options as object),
   })
   const get = (url: string, method = 'GET') =>
     receiver.receive({ method, url, headers: new Headers(), body: new Uint8Array() })

@@ -1,13 +1,10 @@
 import { WebhookError } from '../errors.ts'
-import { decodeText, withoutPrototypes } from '../events/json.ts'
-import { type Parsing, parsePayload } from '../events/parse.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
 import { encoder } from '../internal/utf8.ts'
-import type { Verifier } from '../verify/verifier.ts'
-import type { Acknowledgement } from './acknowledgement.ts'
-import type { Delivery, DeliveryHeaders } from './delivery.ts'
-import { isRejection, verifyDelivery } from './steps.ts'
+import type { Acknowledgement, Delivery, DeliveryHeaders } from '../receiver/delivery.ts'
+import { withoutPrototypes } from './json.ts'
+import type { HandshakeOptions, Handshakes } from './sender.ts'
 
 /** A request that may be a handshake, by which a service makes sure that the URL is yours. */
 export interface ChallengeRequest {
@@ -25,15 +22,8 @@ export interface ChallengeRequest {
 /** Answers a handshake: with text, or with an object as JSON. `undefined` or `null`: the request is none. */
 export type Challenge = (request: ChallengeRequest) => MaybePromise<string | object | null | undefined>
 
-interface HandshakeOptions {
-  readonly parsing: Parsing
-  readonly verifier: Verifier
-  /** Time limit of `challenge`, and of an asynchronous verifier. */
-  readonly bodyTimeoutMs: number
-}
-
 /** Asks the application's `challenge` whether requests are handshakes. */
-export class Handshakes {
+export class AskedChallenge implements Handshakes {
   readonly #challenge: Challenge
   readonly #options: HandshakeOptions
 
@@ -42,23 +32,18 @@ export class Handshakes {
     this.#options = options
   }
 
-  /** Answers a GET, or a POST with its handshake in the URL. Verified, if the verifier needs no body. */
   async answerRequest(delivery: Delivery): Promise<Acknowledgement | undefined> {
     if (delivery.method !== 'GET' && delivery.method !== 'POST') return undefined
-    const { verifier, bodyTimeoutMs } = this.#options
-    if (!verifier.needsBytes) {
-      const vouched = await verifyDelivery(verifier, delivery, bodyTimeoutMs)
-      if (isRejection(vouched)) throw vouched
-    }
+    await this.#options.verify(delivery)
     return this.#answer(requestOf(delivery))
   }
 
-  /** Answers a verified POST with its handshake in the payload. A malformed one is answered as such later. */
   async answerPayload(delivery: Delivery, body: Uint8Array): Promise<Acknowledgement | undefined> {
     let payload: unknown
     try {
-      payload = withoutPrototypes(parsePayload(this.#options.parsing, decodeText(body), delivery.headers))
+      payload = withoutPrototypes(this.#options.parse(body, delivery.headers))
     } catch {
+      // Answered as malformed later.
       return undefined
     }
     return this.#answer({ ...requestOf(delivery), payload })
@@ -67,7 +52,7 @@ export class Handshakes {
   /** @throws WebhookError `unavailable` if the application takes too long, `internal`, or what it throws */
   async #answer(request: ChallengeRequest): Promise<Acknowledgement | undefined> {
     const asking = (async () => this.#challenge(request))()
-    const found = await within(this.#options.bodyTimeoutMs, asking, challengeLate)
+    const found = await within(this.#options.timeoutMs, asking, challengeLate)
     if (found === undefined || found === null) return undefined
     if (typeof found === 'string') return answerWith('text/plain; charset=utf-8', found)
     if (typeof found === 'object') return answerWith('application/json', JSON.stringify(found))
