@@ -104,9 +104,9 @@ class RawHeaders implements DeliveryHeaders {
   }
 }
 
-/** Node builds `headers` when they are first read, which takes time: only for a field that a middleware would set right. */
+/** Node builds `headers` at the first read, which takes time: worth it only for a field that a middleware sets right. */
 const mayBeSet = (name: string, found: string | null): boolean =>
-  found === null ? name !== 'content-encoding' : name === 'content-type' && found !== 'application/json'
+  found === null ? name !== 'content-encoding' : name === 'content-type' && !found.startsWith('application/json')
 
 function makeBodyReader(request: RoutedRequest, headers: DeliveryHeaders, end: RequestEnd): Delivery['body'] {
   if (isBuffered(request, headers)) return (limit) => readBuffered(request, limit, end)

@@ -45,8 +45,8 @@ export interface SenderDefinition<Data> {
   readonly events: { readonly [Type in keyof Data]: StandardSchema<Data[Type]> }
   /**
    * Reads a payload. If it throws, the delivery is `malformed`: answered 400 and kept as unreadable. Return a list if a
-   * delivery brings several events, at most 1,000: all are stored, or none. Return `undefined` if there is nothing to handle,
-   * such as for a ping: the delivery is answered 200 `ignored`.
+   * delivery brings several events, at most 1,000: they are stored in one step, where the inbox has one. Return `undefined` if
+   * there is nothing to handle, such as for a ping: the delivery is answered 200 `ignored`.
    * @param payload the JSON as sent, frozen, without prototypes and `__proto__`. Numbers that JavaScript would round are
    * strings. A form is an object of strings
    * @param headers for senders that put the type or id there. Unreadable deliveries keep each header you read, so read
@@ -166,8 +166,8 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
       if (!isObject(payload)) throw new WebhookError('malformed', 'field data: expected an object')
       return { reading: checked({ ...found, data: payload }, payload), payload: deepFreeze(payload) }
     } catch (error) {
-      const { message, cause } = error as WebhookError
-      throw new WebhookError('malformed', `event ${place} of the list: ${message}`, { cause })
+      if (!(error instanceof WebhookError)) throw error
+      throw new WebhookError('malformed', `event ${place} of the list: ${error.message}`, { cause: error.cause })
     }
   }
 
