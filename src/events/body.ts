@@ -64,11 +64,12 @@ export function parseForm(text: string): JsonObject {
   }
   const fields = new Map<string, string>()
   for (const [name, value] of new URLSearchParams(text)) {
-    if (fields.has(name)) throw new WebhookError('malformed', `field ${name.slice(0, maxName)}: sent more than once`)
+    if (fields.has(name))
+      throw new WebhookError('malformed', `field ${JSON.stringify(name.slice(0, maxName))}: sent more than once`)
     fields.set(name, value)
   }
   return Object.fromEntries(fields)
 }
 
-/** Names can come from anyone. */
+/** Names can come from anyone, and have any characters. */
 const maxName = 100

@@ -32,12 +32,12 @@ export class SenderChanges {
   readonly #types = new Set<string>()
   readonly #readHeaders = new Set<string>()
   readonly #verifier: Verifier
-  readonly #catalogue: readonly string[]
+  readonly #sender: Pick<AnySender, 'name' | 'types'>
   /** Deliveries left to check. 0 for a verifier that needs the bytes: it checks a signature already. */
   #checksLeft: number
 
-  constructor(logger: Logger, verifier: Verifier, { types }: AnySender) {
-    this.#catalogue = types
+  constructor(logger: Logger, verifier: Verifier, sender: AnySender) {
+    this.#sender = sender
     this.#logger = logger
     this.#verifier = verifier
     this.#checksLeft = verifier.needsBytes ? 0 : maxSignatureChecks
@@ -77,11 +77,11 @@ export class SenderChanges {
 
   /** Logs the warning of a sender about its events. */
   warnOnce(warning: string): void {
-    if (isNew(this.#fields, warning)) this.#logger.warn({}, warning)
+    if (isNew(this.#fields, warning)) this.#logger.warn({ sender: this.#sender.name }, warning)
   }
 
   checkIgnored({ type }: MediaEvent): void {
-    if (this.#catalogue.includes(type) || !isNew(this.#types, type)) return
+    if (this.#sender.types.includes(type) || !isNew(this.#types, type)) return
     this.#logger.warn({ type }, 'events of an unknown type are ignored: only onAny receives them')
   }
 }

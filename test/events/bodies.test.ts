@@ -44,7 +44,7 @@ describe('a sender of forms', () => {
   })
 
   test.each([
-    ['a field that comes twice', 'a=secret&b=1&a=secret', 'field a: sent more than once'],
+    ['a field that comes twice', 'a=secret&b=1&a=secret', 'field "a": sent more than once'],
     ['what is not UTF-8', 'a=%ff', 'the body is not a form in UTF-8'],
     ['a broken escape', 'a=%4', 'the body is not a form in UTF-8'],
     [
@@ -55,7 +55,7 @@ describe('a sender of forms', () => {
     [
       'a long name that comes twice',
       `${'x'.repeat(500)}=1&${'x'.repeat(500)}=2`,
-      `field ${'x'.repeat(100)}: sent more than once`,
+      `field "${'x'.repeat(100)}": sent more than once`,
     ],
   ])('is answered 400 for %s, without its value', async (_, body, message) => {
     const { send, deadLetters } = receiving(form)
