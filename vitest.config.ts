@@ -17,8 +17,8 @@ const slow = [
   // Processes that are started again and again, files that take long to fill, and the compiler.
   'test/inbox/sqlite/{reading,opening,load,load-at-start,pausing,recovery,upkeep,file,clean-up,expectations}.test.ts',
   'test/inbox/sqlite/{suspects,hot-reload,unreadable,lost-file,clock,retry-from-outside}.test.ts',
-  'test/{operate/dashboard/{access,export,mounting},docs/{code,senders},types/hovers}.test.ts',
-  'test/cli/{dev,init,doctor,doctor-credentials,doctor-sample,inbox,trigger,inbox-reading,inbox-packages,listen-forwarding}.test.ts',
+  'test/{operate/dashboard/{access,export,mounting},docs/{code,recipes,senders},types/hovers}.test.ts',
+  'test/cli/{dev,init,doctor,doctor-credentials,doctor-sample,inbox,trigger,inbox-reading,inbox-packages,listen-forwarding,listen-teach}.test.ts',
   'test/{receiver,inbox/sqlite}/path.test.ts',
   'test/{demo/scenes,adapters/{unread-bodies,close-server,close-on-signals},contract/{wrong-adapters,adapter-fastify4}}.test.ts',
   'test/service/emulator/workspace/secrets.test.ts',
