@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { sha256 } from '#crypto'
 import { WebhookError } from '../../errors.ts'
 import type { Pause } from '../../inbox/reading.ts'
+import { throttled } from '../../internal/logger.ts'
 import { within } from '../../internal/timers.ts'
 import type { Access, Reader } from './access/access.ts'
 import { readForm } from './access/form.ts'
@@ -39,6 +40,7 @@ export function createApp(subject: Subject, path: string, access: Access) {
       // Log once per outage: open pages keep polling.
       if (status === 503 && isReachable) subject.logger.error({ err: error }, 'the dashboard cannot read the inbox')
       if (status === 503) isReachable = false
+      if (isFault(error)) throttled(subject.logger).error({ err: error }, 'the dashboard has a fault')
       return document(page, failure(page, error, status))
     }
   }
@@ -98,4 +100,11 @@ const statuses: Readonly<Record<string, number>> = {
   body_consumed: 500,
 }
 
-const statusOf = (error: unknown): number => (error instanceof WebhookError ? statuses[error.code] : undefined) ?? 503
+/** What no storage throws: a failed `fetch` is a TypeError, too, but has a cause. */
+const isFault = (error: unknown): boolean =>
+  [TypeError, ReferenceError, RangeError].some((kind) => error instanceof kind) && (error as Error).cause === undefined
+
+function statusOf(error: unknown): number {
+  if (isFault(error)) return 500
+  return (error instanceof WebhookError ? statuses[error.code] : undefined) ?? 503
+}

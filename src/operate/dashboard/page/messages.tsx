@@ -14,16 +14,19 @@ export const notFound = (page: PageState): Answer => ({
 const headings: Readonly<Record<number, string>> = {
   400: 'Invalid request',
   413: 'Too many at once',
-  500: 'The form did not arrive',
+  500: 'This page has a fault',
   503: 'The inbox cannot be reached',
 }
 
 export const failure = (page: PageState, error: unknown, status: number): Answer => ({
-  title: headings[status] ?? 'Something went wrong',
+  title: status === 500 && error instanceof WebhookError ? 'The form did not arrive' : (headings[status] ?? 'Error'),
   status,
   body: (
     <div class="card failure">
       {error instanceof WebhookError && <p class="form-error">{error.message}</p>}
+      {status === 500 && !(error instanceof WebhookError) && (
+        <p>The fault is in this page, and not in your inbox. The log of this process has it: please report it.</p>
+      )}
       {status === 503 ? (
         <>
           <p>No event is lost: what was accepted stays stored. For details, see the log of this process.</p>
