@@ -20,7 +20,10 @@ export interface BodyFormat {
    * @throws WebhookError `malformed`, without quoting the body
    */
   parse(text: string, headers: DeliveryHeaders): JsonObject
-  /** Writes what another parser made of a body. Throws, or returns `undefined`, for what is not JSON. */
+  /**
+   * Writes what another parser made of a body. Returns `undefined`, or throws, for what is not JSON.
+   * @throws WebhookError `malformed`
+   */
   write(parsed: unknown): string | undefined
 }
 
@@ -69,6 +72,18 @@ export function parseForm(text: string): JsonObject {
     fields.set(name, value)
   }
   return Object.fromEntries(fields)
+}
+
+/**
+ * Writes what another parser made of a form.
+ * @throws WebhookError `malformed` for what it nested or listed: nothing says how that was sent
+ */
+export function writeForm(parsed: unknown): string {
+  const fields = Object.entries(parsed as object)
+  for (const [name, value] of fields)
+    if (typeof value !== 'string')
+      throw new WebhookError('malformed', `field ${JSON.stringify(name.slice(0, maxName))}: expected a text`)
+  return String(new URLSearchParams(fields))
 }
 
 /** Names can come from anyone, and have any characters. */

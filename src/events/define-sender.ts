@@ -11,7 +11,7 @@ import {
 } from '../internal/check-options.ts'
 import { isPromise, whenever } from '../internal/maybe-promise.ts'
 import type { DeliveryHeaders } from '../receiver/delivery.ts'
-import { type BodyFormat, decompressGzip, listedTypes, parseExactly, parseForm } from './body.ts'
+import { type BodyFormat, decompressGzip, listedTypes, parseExactly, parseForm, writeForm } from './body.ts'
 import { AskedChallenge, type Challenge } from './challenge.ts'
 import { checkSchema, validate } from './data.ts'
 import type { UnknownEventType } from './event.ts'
@@ -292,19 +292,17 @@ function callRead<Found extends object>(name: string, part: 'payload' | 'body', 
 /** @param asked the headers that the sender asks for */
 function formatOf<Data>(definition: SenderDefinition<Data>, asked: Set<string>): BodyFormat {
   const { name, body = 'json', contentTypes, gzip = false } = definition
-  const common = { write: writeRounded, ...(gzip && { decompress: decompressGzip }) }
-  if (typeof body !== 'function') {
-    const usual = body === 'json' ? jsonTypes : listedTypes([formType])
-    const types = contentTypes ? listedTypes(contentTypes) : usual
-    return { ...types, ...common, parse: body === 'json' ? parseExactly : parseForm }
-  }
-  const types = contentTypes ? listedTypes(contentTypes) : anyType
+  const given = { ...(contentTypes && listedTypes(contentTypes)), ...(gzip && { decompress: decompressGzip }) }
+  if (typeof body !== 'function') return { ...formats[body], ...given }
   const parse = (text: string, headers: DeliveryHeaders) =>
     asJson(callRead(name, 'body', () => body(text, recordHeaders(asked, headers)))) as JsonObject
-  return { ...types, ...common, parse }
+  return { ...anyType, parse, write: writeRounded, ...given }
 }
 
-const formType = 'application/x-www-form-urlencoded'
+const formats = {
+  json: { ...jsonTypes, parse: parseExactly, write: writeRounded },
+  form: { ...listedTypes(['application/x-www-form-urlencoded']), parse: parseForm, write: writeForm },
+}
 
 const anyType = { takes: () => true, contentTypes: 'any' }
 

@@ -78,7 +78,8 @@ function written(body: ParsedBody, { verifier, parsing }: ReadOptions): Uint8Arr
   if (verifier.needsBytes) throw bodyConsumed(body, `${verifier.name} needs the exact bytes`)
   try {
     return encoder.encode(parsing.sender.body.write(body.parsed))
-  } catch {
+  } catch (error) {
+    if (error instanceof WebhookError) throw error
     // Not JSON. Parsing rejects it.
     return noBytes
   }

@@ -49,7 +49,7 @@ export interface Delivered extends Acknowledgement {
  * const { status, handled } = await deliver(receiver, samplePayload('encoding.finished'), { sign })
  * await handled
  * ```
- * @param payload a payload, or the raw string or bytes of a body. For your own sender, any JSON object
+ * @param payload a payload, or the raw string or bytes of a body. For your own sender, any JSON object, or the fields of its form
  * @throws WebhookError `invalid_option`
  */
 export async function deliver<Of extends AnySender = MediaService>(
@@ -59,9 +59,10 @@ export async function deliver<Of extends AnySender = MediaService>(
 ): Promise<Delivered> {
   if (typeof receiver?.receive !== 'function')
     throw invalid('deliver: give it a receiver; are the parentheses of createReceiver() missing?')
+  const headers = { 'content-type': typeFor(receiver.sender), ...options.headers }
   const waited: Promise<unknown>[] = []
   const acknowledgement = await receiver.receive({
-    ...(await makeDelivery(bodyFor(receiver.sender, payload), options)),
+    ...(await makeDelivery(bodyFor(receiver.sender, payload), { ...options, headers })),
     waitUntil: (promise) => {
       waited.push(promise)
     },
@@ -70,11 +71,15 @@ export async function deliver<Of extends AnySender = MediaService>(
   return { ...acknowledgement, handled: others.length > 0 ? Promise.all(waited) : first }
 }
 
+/** The first content type of a sender that lists its own. */
+const typeFor = (sender: AnySender | undefined): string =>
+  /^[^ /]+\/[^ ]+/.exec(sender?.body?.contentTypes ?? '')?.[0] ?? 'application/json'
+
 /** Only you know the payloads of your own sender: they are sent unchecked. */
 function bodyFor(sender: AnySender | undefined, payload: object | string | Uint8Array): Payload | string | Uint8Array {
   const isOwn = sender !== undefined && sender !== mediaService
   const isObject = typeof payload === 'object' && payload !== null && !ArrayBuffer.isView(payload)
-  return isOwn && isObject ? JSON.stringify(payload) : (payload as Payload)
+  return isOwn && isObject ? (sender.body.write(payload) ?? '') : (payload as Payload)
 }
 
 /**

@@ -1,7 +1,14 @@
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod/mini'
-import { createReceiver, defineSender, hmacSignature, type SenderDefinition, WebhookError } from '../../src/index.ts'
+import {
+  createReceiver,
+  defineSender,
+  hmacSignature,
+  type SenderDefinition,
+  unverified,
+  WebhookError,
+} from '../../src/index.ts'
 import { deliver, signWithHmac } from '../../src/testing/index.ts'
 import { silent } from '../support/silent.ts'
 import { untyped } from '../support/untyped.ts'
@@ -34,6 +41,21 @@ describe('a sender of forms', () => {
     const { handled, send } = receiving(sender)
     await send(`payload=${encodeURIComponent('{"mediaId":"7"}')}`, formType)
     expect(handled).toMatchObject([{ mediaId: '7' }])
+  })
+
+  test('is given by a test as an object', async () => {
+    const receiver = createReceiver({ sender: form, verify: unverified(), logger: silent, handlers: { a: () => {} } })
+    expect(await deliver(receiver, { From: '+1', Body: 'a b' })).toMatchObject({ outcome: 'accepted' })
+  })
+
+  test('may come from a body parser, unless that has nested its fields', async () => {
+    const { receiver, handled } = receiving(form)
+    const post = (parsed: unknown) =>
+      receiver.receive({ method: 'POST', url: '/', headers: new Headers(formType), body: { parsed } })
+    expect(await post({ From: '+1', Body: 'a b' })).toMatchObject({ outcome: 'accepted' })
+    await expect.poll(() => handled).toMatchObject([{ payload: { From: '+1', Body: 'a b' } }])
+    const nested = await post({ a: { b: 'secret' } })
+    expect(JSON.parse(nested.body)).toMatchObject({ code: 'malformed', message: 'field "a": expected a text' })
   })
 
   test('is answered 415 for JSON', async () => {

@@ -103,7 +103,8 @@ describe('the compiler says of', () => {
     [
       'a reading without a media id',
       "defineSender({ name: 'own', events: { a: z.object({}) }, read: ({ type }) => ({ type }) })",
-      "Property 'mediaId' is missing in type '{ type: any; }' but required in type 'SenderReading'.",
+      "Type '{ type: any; }' is not assignable to type 'SenderReading | readonly ListedEvent[] | undefined'. " +
+        "Property 'mediaId' is missing in type '{ type: any; }' but required in type 'SenderReading'.",
     ],
   ])('%s', (_, code, message) => {
     expect(errors(code)).toEqual([message])
