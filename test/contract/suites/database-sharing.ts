@@ -142,7 +142,7 @@ function lockChecks(check: DeclareCheck): void {
 
   check('fires expectations beside events that end them, without a deadlock', async ({ next, expect }) => {
     const [firing, ending] = [await next(), await next()]
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 60; round++) {
       const media = Array.from({ length: 200 }, (_, index) => `${round} ${index}`)
       const accept = (names: readonly string[], changing: 'begins' | 'ends') =>
         ending.database.run(
