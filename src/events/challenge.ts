@@ -1,10 +1,9 @@
 import { WebhookError } from '../errors.ts'
+import { contentHeaders } from '../internal/content-headers.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { within } from '../internal/timers.ts'
-import { encoder } from '../internal/utf8.ts'
 import type { Acknowledgement, Delivery, DeliveryHeaders } from '../receiver/delivery.ts'
-import { withoutPrototypes } from './json.ts'
-import type { HandshakeOptions, Handshakes } from './sender.ts'
+import { type JsonObject, withoutPrototypes } from './json.ts'
 
 /** A request that may be a handshake, by which a service makes sure that the URL is yours. */
 export interface ChallengeRequest {
@@ -22,8 +21,17 @@ export interface ChallengeRequest {
 /** Answers a handshake: with text, or with an object as JSON. `undefined` or `null`: the request is none. */
 export type Challenge = (request: ChallengeRequest) => MaybePromise<string | object | null | undefined>
 
-/** Asks the application's `challenge` whether requests are handshakes. */
-export class AskedChallenge implements Handshakes {
+/** What answering handshakes needs of the receiver. */
+export interface HandshakeOptions {
+  /** Rejects if the delivery can be verified without its body, and is forged. */
+  verify(delivery: Delivery): Promise<void>
+  /** @throws WebhookError `malformed` */
+  parse(body: Uint8Array, headers: DeliveryHeaders): JsonObject
+  readonly timeoutMs: number
+}
+
+/** Asks the application's `challenge` whether requests are handshakes. Returns no answer to one that is none. */
+export class Handshakes {
   readonly #challenge: Challenge
   readonly #options: HandshakeOptions
 
@@ -32,12 +40,14 @@ export class AskedChallenge implements Handshakes {
     this.#options = options
   }
 
+  /** Answers a GET, or a POST with its handshake in the URL. */
   async answerRequest(delivery: Delivery): Promise<Acknowledgement | undefined> {
     if (delivery.method !== 'GET' && delivery.method !== 'POST') return undefined
     await this.#options.verify(delivery)
     return this.#answer(requestOf(delivery))
   }
 
+  /** Answers a verified POST with its handshake in the payload. */
   async answerPayload(delivery: Delivery, body: Uint8Array): Promise<Acknowledgement | undefined> {
     let payload: unknown
     try {
@@ -75,8 +85,7 @@ const requestOf = ({ method, url, headers }: Delivery): ChallengeRequest => ({
 /** It may repeat anybody's text: no browser must take it for a page, and no cache keep it. */
 function answerWith(type: string, body: string): Acknowledgement {
   const headers = {
-    'content-type': type,
-    'content-length': String(encoder.encode(body).byteLength),
+    ...contentHeaders(type, body),
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
   }

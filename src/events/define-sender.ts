@@ -12,7 +12,7 @@ import {
 import { isPromise, whenever } from '../internal/maybe-promise.ts'
 import type { DeliveryHeaders } from '../receiver/delivery.ts'
 import { type BodyFormat, decompressGzip, listedTypes, parseExactly, parseForm, writeForm } from './body.ts'
-import { AskedChallenge, type Challenge } from './challenge.ts'
+import { type Challenge, Handshakes } from './challenge.ts'
 import { checkSchema, validate } from './data.ts'
 import type { UnknownEventType } from './event.ts'
 import { acceptList } from './event-list.ts'
@@ -176,12 +176,12 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
     types: [...schemas.keys()],
     headers,
     body: formatOf(definition, headers),
-    ...(challenge && { handshakes: (options) => new AskedChallenge(challenge, options) }),
+    ...(challenge && { handshakes: (options) => new Handshakes(challenge, options) }),
     read(sent, from, text) {
       // Frozen: it is checked in place of the payload that is stored.
       const payload = deepFreeze(withoutPrototypes(sent) as JsonObject)
       const given = recordHeaders(headers, from)
-      const found = callRead(name, 'payload', () => definition.read(payload, given, { text }))
+      const found = callOwn(name, 'read', () => definition.read(payload, given, { text }))
       if (found === undefined || !Array.isArray(found)) return found && checked(found as SenderReading, payload)
       if (found.length > maxEvents) throw new WebhookError('malformed', `the list has more than ${maxEvents} events`)
       return found.map(listed)
@@ -272,21 +272,22 @@ const noNames: readonly string[] = Object.freeze([])
 const timeIssue: readonly string[] = Object.freeze(['emittedAt'])
 
 /** Calls a function of the user. What it threw may quote the payload, so it becomes the `cause`, not part of the message. */
-function callRead<Found extends object>(name: string, part: 'payload' | 'body', read: () => Found | undefined) {
-  let cause: unknown
+function callOwn<Found extends object>(name: string, own: 'read' | 'body', read: () => Found | undefined) {
+  let cause: unknown = `${own} of sender ${name} must return an object`
   try {
     const found = read()
     if (isPromise(found)) {
       // An unhandled rejection would end the process.
       found.then(undefined, () => {})
-      cause = `${part === 'body' ? 'body' : 'read'} of sender ${name} returned a promise: it cannot be async`
-    } else if (isObject(found) || (found === undefined && part === 'payload')) return found
-    else cause = `${part === 'body' ? 'body' : 'read'} of sender ${name} must return an object`
+      cause = `${own} of sender ${name} returned a promise: it cannot be async`
+    } else if (isObject(found) || (found === undefined && own === 'read')) return found
   } catch (error) {
     if (error instanceof WebhookError && error.code === 'malformed') throw error
     cause = error
   }
-  throw new WebhookError('malformed', `sender ${name} cannot read the ${part}`, { cause })
+  throw new WebhookError('malformed', `sender ${name} cannot read the ${own === 'read' ? 'payload' : 'body'}`, {
+    cause,
+  })
 }
 
 /** @param asked the headers that the sender asks for */
@@ -295,7 +296,7 @@ function formatOf<Data>(definition: SenderDefinition<Data>, asked: Set<string>):
   const given = { ...(contentTypes && listedTypes(contentTypes)), ...(gzip && { decompress: decompressGzip }) }
   if (typeof body !== 'function') return { ...formats[body], ...given }
   const parse = (text: string, headers: DeliveryHeaders) =>
-    asJson(callRead(name, 'body', () => body(text, recordHeaders(asked, headers)))) as JsonObject
+    asJson(callOwn(name, 'body', () => body(text, recordHeaders(asked, headers)))) as JsonObject
   return { ...anyType, parse, write: writeRounded, ...given }
 }
 

@@ -1,5 +1,5 @@
+import { contentHeaders } from '../internal/content-headers.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
-import { encoder } from '../internal/utf8.ts'
 import type { Acknowledgement, EventCounts, Success } from '../receiver/delivery.ts'
 import type { MediaEvent } from './media-service/catalogue.ts'
 
@@ -45,8 +45,7 @@ function acknowledge(outcomes: readonly Success[]): Acknowledgement {
   for (const each of outcomes) counts[each] = (counts[each] ?? 0) + 1
   const events: EventCounts | undefined = outcomes.length > 0 ? counts : undefined
   const body = JSON.stringify({ status: outcome, events })
-  const headers = { 'content-type': 'application/json', 'content-length': String(encoder.encode(body).byteLength) }
-  return { outcome, status: 200, headers, body, events }
+  return { outcome, status: 200, headers: contentHeaders('application/json', body), body, events }
 }
 
 const best = ['handled', 'accepted', 'duplicate', 'test'] as const

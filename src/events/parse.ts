@@ -87,15 +87,18 @@ interface EventInput extends ListedReading {
   readonly place?: number
 }
 
+/** An id of the whole delivery, as that of the event in this place. */
+const placed = (id: string | false | null | undefined, place: number | undefined) =>
+  id && place !== undefined ? JSON.stringify([id, place]) : id
+
 /** Computes the event key and builds the event. */
 export function makeEvent(parsing: Parsing, input: EventInput): MaybePromise<MediaEvent> {
   const { sender, keySource, keyInput, warn } = parsing
   const { reading, payload, body, delivery, vouched, source, place } = input
-  const placed = (id: string | null | undefined) => id && (place === undefined ? id : JSON.stringify([id, place]))
   const id =
-    placed(typeof keySource === 'object' ? (delivery?.headers ?? keptHeaders(vouched)).get(keySource.header) : '') ||
+    placed(typeof keySource === 'object' && (delivery?.headers ?? keptHeaders(vouched)).get(keySource.header), place) ||
     reading.id ||
-    placed(vouched?.eventId)
+    placed(vouched?.eventId, place)
   const warning = id || source === 'lookup' ? undefined : sender.alikeWarning?.(reading)
   if (warning !== undefined) warn?.(warning)
   const origin = { source, principal: vouched?.principal || undefined }

@@ -1,8 +1,9 @@
 import { WebhookError } from '../errors.ts'
 import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { suggestion } from '../internal/suggestion.ts'
-import type { Acknowledgement, Delivery, DeliveryHeaders } from '../receiver/delivery.ts'
+import type { DeliveryHeaders } from '../receiver/delivery.ts'
 import type { BodyFormat } from './body.ts'
+import type { HandshakeOptions, Handshakes } from './challenge.ts'
 import type { EventFields } from './event.ts'
 import type { acceptList } from './event-list.ts'
 import type { JsonObject } from './json.ts'
@@ -22,23 +23,6 @@ export interface ListedReading {
   readonly reading: Reading
   /** The part of the payload that is this event's. */
   readonly payload: JsonObject
-}
-
-/** What answering handshakes needs of the receiver. */
-export interface HandshakeOptions {
-  /** Rejects if the delivery can be verified without its body, and is forged. */
-  verify(delivery: Delivery): Promise<void>
-  /** @throws WebhookError `malformed` */
-  parse(body: Uint8Array, headers: DeliveryHeaders): JsonObject
-  readonly timeoutMs: number
-}
-
-/** Answers handshakes. `undefined`: the request is none. */
-export interface Handshakes {
-  /** Answers a GET, or a POST with its handshake in the URL. */
-  answerRequest(delivery: Delivery): Promise<Acknowledgement | undefined>
-  /** Answers a verified POST with its handshake in the payload. */
-  answerPayload(delivery: Delivery, body: Uint8Array): Promise<Acknowledgement | undefined>
 }
 
 export type Origin = Pick<EventFields, 'source' | 'principal'>

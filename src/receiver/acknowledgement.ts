@@ -1,5 +1,5 @@
 import { WebhookError } from '../errors.ts'
-import { encoder } from '../internal/utf8.ts'
+import { contentHeaders } from '../internal/content-headers.ts'
 import type { Acknowledgement, RejectionCode, Success } from './delivery.ts'
 
 const rejectionStatus: Record<RejectionCode, number> = {
@@ -21,10 +21,7 @@ const rejectionStatus: Record<RejectionCode, number> = {
 /** `Retry-After` (s): the delay that the service documents between its attempts. */
 const retryAfter = '3'
 
-const makeHeaders = (body: string) => ({
-  'content-type': 'application/json',
-  'content-length': String(encoder.encode(body).byteLength),
-})
+const makeHeaders = (body: string) => contentHeaders('application/json', body)
 
 // Exactly 200: the service's test delivery fails on any other 2xx.
 function success(outcome: Success): Acknowledgement {
@@ -48,8 +45,8 @@ export function rejection(code: RejectionCode, message: string): Acknowledgement
   if (known?.[0] === message) return known[1]
   const status = rejectionStatus[code]
   const body = JSON.stringify({ status: 'error', code, message })
-  const headers: Record<string, string> = makeHeaders(body)
-  if (status === 405) headers.allow = 'POST'
+  const headers = makeHeaders(body)
+  if (status === 405) headers['allow'] = 'POST'
   if (status === 503) headers['retry-after'] = retryAfter
   const acknowledgement = Object.freeze({ outcome: code, status, headers: Object.freeze(headers), body })
   newest.set(code, [message, acknowledgement])

@@ -1,4 +1,5 @@
 import { WebhookError } from '../errors.ts'
+import type { Handshakes } from '../events/challenge.ts'
 import { decodeText } from '../events/json.ts'
 import type { LookupOutcome } from '../events/lookup.ts'
 import type { MediaEvent } from '../events/media-service/catalogue.ts'
@@ -10,7 +11,7 @@ import {
   parsePayload,
   type Vouched,
 } from '../events/parse.ts'
-import type { AnySender, Handshakes } from '../events/sender.ts'
+import type { AnySender } from '../events/sender.ts'
 import type { HandlerRegistry } from '../handlers/registry.ts'
 import { Closing } from '../inbox/closing.ts'
 import type { AcceptedEvent, AcceptOptions, CloseOptions, CloseReport, Inbox } from '../inbox/inbox.ts'

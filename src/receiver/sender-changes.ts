@@ -28,7 +28,7 @@ type SignedPart = Pick<Delivery, 'url' | 'headers'>
 /** Warns once about each sign that the sender has changed. */
 export class SenderChanges {
   readonly #logger: Logger
-  readonly #fields = new Set<string>()
+  readonly #warned = new Set<string>()
   readonly #types = new Set<string>()
   readonly #readHeaders = new Set<string>()
   readonly #verifier: Verifier
@@ -70,14 +70,14 @@ export class SenderChanges {
   check({ issues, type }: MediaEvent): void {
     if (issues.length === 0) return
     for (const field of issues) {
-      if (isNew(this.#fields, field))
+      if (isNew(this.#warned, field))
         this.#logger.warn({ field, type }, `field ${field} has an unexpected JSON type: see event.issues`)
     }
   }
 
   /** Logs the warning of a sender about its events. */
   warnOnce(warning: string): void {
-    if (isNew(this.#fields, warning)) this.#logger.warn({ sender: this.#sender.name }, warning)
+    if (isNew(this.#warned, warning)) this.#logger.warn({ sender: this.#sender.name }, warning)
   }
 
   checkIgnored({ type }: MediaEvent): void {

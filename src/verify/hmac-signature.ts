@@ -3,9 +3,9 @@ import { checkedApart, checkOptions, oneOf, type Rules, text } from '../internal
 import type { HashAlgorithm } from '../internal/crypto/encoding.ts'
 import { encoder } from '../internal/utf8.ts'
 import { checkWith, type GetSecrets, type Secrets } from './secrets.ts'
-import { type SignatureHeaderOptions, signatureHeaderReader, signatureHeaderRules } from './signature-header.ts'
+import { type SignatureHeaderOptions, signatureHeaderRules, signatureHeaderVerifier } from './signature-header.ts'
 import { checkSignatures } from './signatures.ts'
-import { notVerified, type Verifier } from './verifier.ts'
+import type { Verifier } from './verifier.ts'
 
 /** The options of `hmacSignature`. */
 export interface HmacSignatureOptions extends SignatureHeaderOptions {
@@ -36,16 +36,7 @@ const rules: Rules<HmacSignatureOptions> = {
 export function hmacSignature(options: HmacSignatureOptions): Verifier {
   checkOptions(owner, options, rules)
   const { secret, algorithm = 'sha256', encoding = 'hex' } = options
-  const read = signatureHeaderReader(owner, options)
   const makeKey = (text: string) => hmacKey(algorithm, encoder.encode(text))
   const check = checkWith(owner, secret, checkSignatures(encoding, makeKey))
-
-  return {
-    name: owner,
-    needsBytes: true,
-    verify(delivery) {
-      const signed = read(delivery)
-      return typeof signed === 'string' ? notVerified(signed) : check(signed, delivery)
-    },
-  }
+  return signatureHeaderVerifier(owner, options, check)
 }

@@ -4,7 +4,7 @@ import { checkedApart, checkOptions, oneOf } from '../internal/check-options.ts'
 import { decodePem, isSpki, spkiOfEd25519 } from '../internal/crypto/der.ts'
 import { decodeBase64, decodeHex, type PublicKeyAlgorithm } from '../internal/crypto/encoding.ts'
 import { checkWith, type GetSecrets, type Secrets } from './secrets.ts'
-import { type SignatureHeaderOptions, signatureHeaderReader, signatureHeaderRules } from './signature-header.ts'
+import { type SignatureHeaderOptions, signatureHeaderRules, signatureHeaderVerifier } from './signature-header.ts'
 import type { Signed } from './signatures.ts'
 import { notVerified, type Verification, type Verifier } from './verifier.ts'
 
@@ -33,7 +33,6 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Verifier
     algorithm: oneOf('ed25519', 'rsa-sha256', 'ecdsa-sha256'),
   })
   const { publicKey, header, algorithm = 'ed25519', encoding = 'hex' } = options
-  const read = signatureHeaderReader(owner, options)
   const check = checkWith(owner, publicKey, (secrets) => {
     const keys = secrets.map(({ text, verification }) => ({ key: readKey(algorithm, text), verification }))
     return async ({ signatures: [text = ''], prefix, body }: Signed): Promise<Verification> => {
@@ -45,14 +44,7 @@ export function publicKeySignature(options: PublicKeySignatureOptions): Verifier
     }
   })
 
-  return {
-    name: owner,
-    needsBytes: true,
-    verify(delivery) {
-      const signed = read(delivery)
-      return typeof signed === 'string' ? notVerified(signed) : check(signed, delivery)
-    },
-  }
+  return signatureHeaderVerifier(owner, options, check)
 }
 
 function readKey(algorithm: PublicKeyAlgorithm, text: string): PublicKey {

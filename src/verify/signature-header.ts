@@ -11,10 +11,11 @@ import {
   wholeNumber,
 } from '../internal/check-options.ts'
 import type { SignatureEncoding } from '../internal/crypto/encoding.ts'
+import type { MaybePromise } from '../internal/maybe-promise.ts'
 import { maxCredentialLength } from './credentials.ts'
 import { maxSignatures, type Signed, timestampFault } from './signatures.ts'
 import { type FillTemplate, readTemplate, type SignedTemplate } from './signed-content.ts'
-import type { SignedDelivery } from './verifier.ts'
+import { notVerified, type SignedDelivery, type Verification, type Verifier } from './verifier.ts'
 
 /** The options of `hmacSignature` and `publicKeySignature`: where the signature is, and what it covers. */
 export interface SignatureHeaderOptions {
@@ -63,28 +64,34 @@ export const signatureHeaderRules: Rules<SignatureHeaderOptions> = {
 const timestampRules = { header: required(headerName), toleranceSeconds: wholeNumber() }
 
 /**
- * Returns a function that reads the signatures of a delivery and what they sign, or why it has none.
+ * Makes a verifier of a function that checks signatures.
  * @throws WebhookError `invalid_option`
  */
-export function signatureHeaderReader(
+export function signatureHeaderVerifier(
   owner: string,
   options: SignatureHeaderOptions & { readonly separator?: string | undefined },
-): (delivery: SignedDelivery) => Signed | string {
+  check: (signed: Signed, delivery: SignedDelivery) => MaybePromise<Verification>,
+): Verifier {
   const { header, encoding = 'hex', prefix = '', separator, timestamp, now = Date.now } = options
   if (timestamp !== undefined) checkOptions(`${owner}: timestamp`, timestamp, timestampRules)
   const toleranceSeconds = timestamp?.toleranceSeconds ?? 300
   const fill = signedContentOf(owner, options)
 
-  return (delivery) => {
-    const { headers } = delivery
-    const value = headers.get(header)
-    if (value === null) return `header ${header} is missing`
-    const signatures = readSignatures(value, prefix, encoding, separator)
-    if (signatures === undefined) return `header ${header} is malformed`
-    const time = timestamp === undefined ? '' : headers.get(timestamp.header)
-    if (time === null) return `header ${timestamp?.header} is missing`
-    const fault = timestamp && timestampFault(time, toleranceSeconds, now)
-    return fault ?? { signatures, ...fill(delivery, time) }
+  return {
+    name: owner,
+    needsBytes: true,
+    verify(delivery) {
+      const { headers } = delivery
+      const value = headers.get(header)
+      if (value === null) return notVerified(`header ${header} is missing`)
+      const signatures = readSignatures(value, prefix, encoding, separator)
+      if (signatures === undefined) return notVerified(`header ${header} is malformed`)
+      const time = timestamp === undefined ? '' : headers.get(timestamp.header)
+      if (time === null) return notVerified(`header ${timestamp?.header} is missing`)
+      const fault = timestamp && timestampFault(time, toleranceSeconds, now)
+      if (fault !== undefined) return notVerified(fault)
+      return check({ signatures, ...fill(delivery, time) }, delivery)
+    },
   }
 }
 

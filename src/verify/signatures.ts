@@ -2,17 +2,15 @@ import { equalText, type HmacKey, hmac } from '#crypto'
 import type { SignatureEncoding } from '../internal/crypto/encoding.ts'
 import { isPromise, type MaybePromise } from '../internal/maybe-promise.ts'
 import type { Secret } from './secrets.ts'
+import type { SignedContent } from './signed-content.ts'
 import { notVerified, type Verification } from './verifier.ts'
 
 /** Signatures per delivery: enough for a rotation, too few to be expensive. */
 export const maxSignatures = 16
 
 /** The signatures of a delivery and what they sign. */
-export interface Signed {
+export interface Signed extends SignedContent {
   readonly signatures: readonly string[]
-  /** Precedes the body in the signed content. */
-  readonly prefix: string
-  readonly body: Uint8Array
   /** An event id covered by the signatures. */
   readonly eventId?: string
 }

@@ -7,9 +7,15 @@ const docs = fileURLToPath(new URL('../../docs', import.meta.url))
 
 /** Compiles modules as those of a strict project that has the package, and returns the compiler's messages. */
 export function faultsIn(codes: readonly string[]): string[] {
-  const sources = new Map(codes.map((code, index) => [`${docs}/generated-${index}.ts`, code]))
+  const sources = new Map(codes.map((code, index) => [`generated-${index}.ts`, code]))
+  return faultsOf(sources).map(({ name, text }) => `${text}\n${sources.get(name)}`)
+}
+
+/** Compiles files by their names, in such a project. */
+export function faultsOf(files: ReadonlyMap<string, string>, more: ts.CompilerOptions = {}) {
+  const sources = new Map([...files].map(([name, code]) => [`${docs}/${name}`, code]))
   const { config } = ts.readConfigFile(`${docs}/tsconfig.json`, ts.sys.readFile)
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, docs)
+  const options = { ...ts.parseJsonConfigFileContent(config, ts.sys, docs).options, ...more }
   const host = ts.createCompilerHost(options)
   const { fileExists, readFile, getSourceFile } = host
   host.fileExists = (path) => sources.has(path) || fileExists(path)
@@ -19,10 +25,10 @@ export function faultsIn(codes: readonly string[]): string[] {
     return text === undefined ? getSourceFile(path, language, ...rest) : ts.createSourceFile(path, text, language)
   }
   const program = ts.createProgram([...sources.keys()], options, host)
-  return [...sources].flatMap(([path, code]) => {
-    const file = program.getSourceFile(path)
+  return [...files.keys()].flatMap((name) => {
+    const file = program.getSourceFile(`${docs}/${name}`)
     const faults = [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]
-    return faults.map(({ messageText }) => `${ts.flattenDiagnosticMessageText(messageText, '\n')}\n${code}`)
+    return faults.map(({ messageText }) => ({ name, text: ts.flattenDiagnosticMessageText(messageText, '\n') }))
   })
 }
 

@@ -3,7 +3,6 @@ import { readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import ts from 'typescript'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { frameworks, inboxes, type ServerChoices, serverFile } from '../../src/cli/commands/init/server-file.ts'
@@ -15,6 +14,7 @@ import { PostgresServer } from '../support/postgres/postgres-server.ts'
 import { findRedis } from '../support/redis/find-redis.ts'
 import { RedisServer } from '../support/redis/redis-server.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { faultsOf } from './compiled.ts'
 import { finish } from './program.ts'
 
 const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -40,27 +40,10 @@ async function emptyFolder() {
 test('every server that init writes type-checks, as TypeScript and as JavaScript', () => {
   const sources = new Map(
     all.flatMap((choices) =>
-      ['mts', 'mjs'].map((end) => [`${root}docs/${Object.values(choices).join('-')}.${end}`, serverFile(choices)]),
+      ['mts', 'mjs'].map((end) => [`${Object.values(choices).join('-')}.${end}`, serverFile(choices)] as const),
     ),
   )
-  const { config } = ts.readConfigFile(`${root}docs/tsconfig.json`, ts.sys.readFile)
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, `${root}docs`)
-  const compiled = { ...options, noEmit: true, allowJs: true, checkJs: true }
-  const host = ts.createCompilerHost(compiled)
-  const { fileExists, readFile: read, getSourceFile } = host
-  host.fileExists = (path) => sources.has(path) || fileExists(path)
-  host.readFile = (path) => sources.get(path) ?? read(path)
-  host.getSourceFile = (path, language, ...rest) => {
-    const text = sources.get(path)
-    return text === undefined ? getSourceFile(path, language, ...rest) : ts.createSourceFile(path, text, language)
-  }
-  const program = ts.createProgram([...sources.keys()], compiled, host)
-  const faults = [...sources.keys()].flatMap((path) => {
-    const file = program.getSourceFile(path)
-    return [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)].map(
-      ({ messageText }) => `${path}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`,
-    )
-  })
+  const faults = faultsOf(sources, { noEmit: true, allowJs: true, checkJs: true })
   expect(faults).toEqual([])
   expect(sources.size).toBe(80)
 })

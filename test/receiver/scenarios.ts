@@ -1,4 +1,4 @@
-import { AskedChallenge } from '../../src/events/challenge.ts'
+import { Handshakes } from '../../src/events/challenge.ts'
 import { mediaService } from '../../src/events/media-service/sender.ts'
 import {
   type Acknowledgement,
@@ -36,7 +36,7 @@ const body = JSON.stringify({ ...payload, extra: sensitive.field })
 /** The media service, if it asked before it sent. */
 const asking: MediaService = {
   ...mediaService,
-  handshakes: (options) => new AskedChallenge(({ payload: sent }) => sent && 'the answer', options),
+  handshakes: (options) => new Handshakes(({ payload: sent }) => sent && 'the answer', options),
 }
 
 type Given = Pick<ReceiverOptions, 'logger' | 'hooks'>

@@ -108,12 +108,18 @@ export class Intake {
    */
   async addAll(events: readonly NewEvent[]): Promise<readonly Acceptance[]> {
     // What is on its way may be one of them.
-    for (const { hash } of events) await this.#entries.get(hash)?.stored.catch(() => {})
+    for (let first = this.#sent(events); first !== undefined; first = this.#sent(events))
+      await first.stored.catch(() => {})
     if (this.#entries.size + events.length > maxWaiting) throw overloaded()
     const entries = events.map((event) => new PendingEvent(event, this.#options.timeoutMs))
     for (const entry of entries) this.#entries.set(entry.event.hash, entry)
     void this.#storeTogether(entries)
     return Promise.all(entries.map((entry) => entry.stored.finally(() => this.#ended(entry))))
+  }
+
+  #sent(events: readonly NewEvent[]): PendingEvent | undefined {
+    const event = events.find(({ hash }) => this.#entries.has(hash))
+    return event && this.#entries.get(event.hash)
   }
 
   async #storeTogether(entries: readonly PendingEvent[]): Promise<void> {

@@ -7,7 +7,7 @@ export type SignatureEncoding = 'hex' | 'base64'
 /** How a private key signs: RSA with PKCS#1 v1.5 padding, ECDSA on P-256 with signatures in DER. */
 export type PublicKeyAlgorithm = 'ed25519' | 'rsa-sha256' | 'ecdsa-sha256'
 
-/** With what only Amazon SNS still signs with. */
+/** RSA with SHA-1 is only for Amazon SNS. */
 export type VerifiableAlgorithm = PublicKeyAlgorithm | 'rsa-sha1'
 
 export function encodeBytes(bytes: Uint8Array, encoding: SignatureEncoding): string {

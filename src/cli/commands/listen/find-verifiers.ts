@@ -87,8 +87,8 @@ const hmacSignature: Finder = ({ fields, url, body }, secret) => {
   const found: SigningOptions[] = []
   const times = fields.filter(([, value]) => unixTime.test(value)).slice(0, maxTimes)
   for (const [timestampHeader, time = ''] of [...times, []]) {
-    const [standard, ...others] = templates[timestampHeader === undefined ? 'untimed' : 'timed']
-    for (const signed of [standard, ...others]) {
+    const known = templates[timestampHeader === undefined ? 'untimed' : 'timed']
+    for (const signed of known) {
       const before = signed
         .slice(0, -'{body}'.length)
         .replace('{timestamp}', time)
@@ -102,7 +102,7 @@ const hmacSignature: Finder = ({ fields, url, body }, secret) => {
             ...{ scheme: 'hmac-signature', secret, header },
             ...withoutDefaults({ algorithm, encoding, prefix }),
             ...(timestampHeader !== undefined && { timestampHeader }),
-            ...(signed !== standard && { signed }),
+            ...(signed !== known[0] && { signed }),
           } as SigningOptions)
         }
       }
