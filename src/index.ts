@@ -1,4 +1,5 @@
 export { WebhookError, type WebhookErrorCode, webhookErrorCodes } from './errors.ts'
+export type { BodyOptions } from './events/body.ts'
 export type { Challenge, ChallengeRequest } from './events/challenge.ts'
 export { defineSender, type ListedEvent, type SenderDefinition, type SenderReading } from './events/define-sender.ts'
 export type { UnknownEventType } from './events/event.ts'

@@ -1,32 +1,13 @@
 import { WebhookError } from '../errors.ts'
-import {
-  aFunction,
-  aPlainObject,
-  checkOptions,
-  oneOf,
-  type Rule,
-  type Rules,
-  required,
-  text,
-} from '../internal/check-options.ts'
+import { aFunction, aPlainObject, checkOptions, oneOf, type Rules, required, text } from '../internal/check-options.ts'
 import { isPromise, whenever } from '../internal/maybe-promise.ts'
 import type { DeliveryHeaders } from '../receiver/delivery.ts'
-import { type BodyFormat, decompressGzip, listedTypes, parseExactly, parseForm, writeForm } from './body.ts'
+import { type BodyOptions, bodyRules, formatOf } from './body.ts'
 import { type Challenge, Handshakes } from './challenge.ts'
 import { checkSchema, validate } from './data.ts'
 import type { UnknownEventType } from './event.ts'
 import { acceptList } from './event-list.ts'
-import { writeRounded } from './exact-numbers.ts'
-import {
-  deepFreeze,
-  inOrder,
-  isDate,
-  isObject,
-  type JsonObject,
-  jsonTypes,
-  readTime,
-  withoutPrototypes,
-} from './json.ts'
+import { deepFreeze, inOrder, isDate, isObject, type JsonObject, readTime, withoutPrototypes } from './json.ts'
 import { recordHeaders } from './kept-input.ts'
 import { bounded, keyOfBody } from './key.ts'
 import { wrongLookup } from './lookup.ts'
@@ -35,7 +16,7 @@ import type { AnySender, ListedReading, Reading } from './sender.ts'
 import type { Sender, SenderLookup, StandardSchema } from './types.ts'
 
 /** Your own sender. */
-export interface SenderDefinition<Data> {
+export interface SenderDefinition<Data> extends BodyOptions {
   /** Name in logs and error messages, such as `mux`. */
   readonly name: string
   /**
@@ -59,23 +40,6 @@ export interface SenderDefinition<Data> {
     headers: DeliveryHeaders,
     body: { readonly text: string },
   ): SenderReading | readonly ListedEvent[] | undefined
-  /**
-   * How bodies are written: as JSON, as a form (`application/x-www-form-urlencoded`), or as what your function makes an object
-   * of. A delivery for which it throws is `malformed`.
-   * @defaultValue 'json'
-   */
-  readonly body?: 'json' | 'form' | ((text: string, headers: DeliveryHeaders) => object)
-  /**
-   * The content types that the service posts, such as `text/plain`. Others are answered 415.
-   * @defaultValue those of JSON or of a form; any for a function
-   */
-  readonly contentTypes?: readonly string[]
-  /**
-   * Accepts bodies compressed with gzip. Their size, decompressed, is limited by `maxBodyBytes`; signatures are those of the
-   * decompressed body.
-   * @defaultValue false
-   */
-  readonly gzip?: boolean
   /**
    * What tells events without an id apart. `body`: equal bodies are one event, for as long as keys are remembered.
    * `delivery`: each delivery is an event of its own, so what the service sends again is handled again.
@@ -175,7 +139,9 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
     name,
     types: [...schemas.keys()],
     headers,
-    body: formatOf(definition, headers),
+    body: formatOf(definition, (read, text, from) =>
+      asJson(callOwn(name, 'body', () => read(text, recordHeaders(headers, from)))),
+    ),
     ...(challenge && { handshakes: (options) => new Handshakes(challenge, options) }),
     read(sent, from, text) {
       // Frozen: it is checked in place of the payload that is stored.
@@ -241,29 +207,11 @@ export function defineSender<Data extends object>(definition: SenderDefinition<D
   return { ...sender, events } as Sender<Data>
 }
 
-const mediaTypes: Rule = [
-  "a list of content types, such as ['text/plain']",
-  (value: unknown) =>
-    Array.isArray(value) && value.length > 0 && value.every((each) => /^[\w.+-]+\/[\w.+-]+$/.test(String(each))),
-]
-
-const aFormat: Rule = [
-  "'json', 'form' or a function",
-  (value) => ['json', 'form'].includes(value) || typeof value === 'function',
-]
-
-const canGunzip: Rule = [
-  'true or false; true needs a runtime with DecompressionStream',
-  (value) => value === false || (value === true && typeof DecompressionStream === 'function'),
-]
-
 const rules: Rules<SenderDefinition<object>> = {
   name: required(text),
   events: required(aPlainObject),
   read: required(aFunction),
-  body: aFormat,
-  contentTypes: mediaTypes,
-  gzip: canGunzip,
+  ...bodyRules,
   identity: oneOf('body', 'delivery'),
   challenge: aFunction,
 }
@@ -289,23 +237,6 @@ function callOwn<Found extends object>(name: string, own: 'read' | 'body', read:
     cause,
   })
 }
-
-/** @param asked the headers that the sender asks for */
-function formatOf<Data>(definition: SenderDefinition<Data>, asked: Set<string>): BodyFormat {
-  const { name, body = 'json', contentTypes, gzip = false } = definition
-  const given = { ...(contentTypes && listedTypes(contentTypes)), ...(gzip && { decompress: decompressGzip }) }
-  if (typeof body !== 'function') return { ...formats[body], ...given }
-  const parse = (text: string, headers: DeliveryHeaders) =>
-    asJson(callOwn(name, 'body', () => body(text, recordHeaders(asked, headers)))) as JsonObject
-  return { ...anyType, parse, write: writeRounded, ...given }
-}
-
-const formats = {
-  json: { ...jsonTypes, parse: parseExactly, write: writeRounded },
-  form: { ...listedTypes(['application/x-www-form-urlencoded']), parse: parseForm, write: writeForm },
-}
-
-const anyType = { takes: () => true, contentTypes: 'any' }
 
 /** Validates a reading. Copies `data` as JSON, its stored form. */
 function toReading({ type, mediaId, id, emittedAt, data }: SenderReading, payload: JsonObject): DefinedReading {
